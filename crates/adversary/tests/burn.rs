@@ -220,8 +220,8 @@ fn explore(order: Order) {
     });
 }
 
-/// Row 21 of the attacks: if the first connection of two stores is interrupted anywhere, the next one
-/// succeeds. An identifier on only one party's disk does not separate the stores.
+/// Row 21 of the table of attacks: if the first connection of two stores is interrupted anywhere, the next
+/// one succeeds. An identifier on only one party's disk does not separate the stores.
 #[test]
 fn row_21_a_pair_is_made_on_any_schedule() {
     let mut model = Builder::new();

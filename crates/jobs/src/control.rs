@@ -665,7 +665,7 @@ fn follow(
 mod tests {
     use super::*;
 
-    /// Row 19 of the attacks: a peer that is no coordinator, or one of another version, is refused.
+    /// Row 19 of the table of attacks: a peer that is no coordinator, or one of another version, is refused.
     #[test]
     fn row_19_a_hello_of_another_kind_or_version_is_refused() {
         let hello = Hello { job: Some([1; 32]), terms: [2; 32], nonce: [3; 32], entries: 4, head: [5; 32] };

@@ -422,7 +422,8 @@ impl JobState {
 mod tests {
     use super::*;
 
-    /// Row 18 of the attacks: an entry that cannot follow changes nothing, so a peer cannot propose it.
+    /// Row 18 of the table of attacks: an entry that cannot follow changes nothing, so a peer cannot propose
+    /// it.
     #[test]
     fn row_18_an_entry_that_cannot_follow_is_refused() {
         let (identities, rows) = ([[1; 32], [2; 32]], vec![5, 5, 4]);

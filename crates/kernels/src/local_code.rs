@@ -19,7 +19,7 @@ const ROWS: usize = 32;
 /// The words are secret, and neither time nor addresses depend on them.
 ///
 /// # Panics
-/// If the length of the message is no power of two, or more than 2^21.
+/// If the length of the message is not a power of two, or more than 2^21.
 pub fn add_encoded(kernel: Kernel, key: &Aes128, first: u64, message: &[u128], words: &mut [u128]) {
     let length = message.len();
     assert!(

@@ -593,7 +593,7 @@ const CHUNKS: usize = 8;
 /// with respect to the data; the coefficients are public.
 ///
 /// # Panics
-/// If the numbers of sums, coefficients and chunks do not match, or `chunk` is no multiple of 4.
+/// If the numbers of sums, coefficients and chunks do not match, or `chunk` is not a multiple of 4.
 pub fn add_scaled(
     scale: &SymbolFactors,
     coefficients: &[Vec<u8>],

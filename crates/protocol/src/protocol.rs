@@ -34,7 +34,7 @@ pub trait SessionProtocol: Sized + 'static {
         Self::PHASES.iter().position(|phase| *phase == name).unwrap_or(Self::PHASES.len())
     }
 
-    /// Runs the protocol as the garbler. `input` are the bits of its input ports, in order.
+    /// Runs the protocol as the garbler. `input` has the bits of its input ports, in order.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the peer wants a different run, [`Error::Peer`] if it cheats, [`Error::Io`] if

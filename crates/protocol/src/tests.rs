@@ -187,8 +187,8 @@ fn greeted(alter: impl Fn(Party, &mut Vec<u8>) + Copy + Send + 'static) -> [Gree
         .map(|((sent, digest, greeting), mut channel)| (sent, digest, greeting.answered(&mut channel)))
 }
 
-/// Row 16 of the attacks: a session's identifier depends on both greetings, the garbler's first, each with
-/// its nonce. The expected value is fixed: if it changes, the protocol has changed.
+/// Row 16 of the table of attacks: a session's identifier depends on both greetings, the garbler's first,
+/// each with its nonce. The expected value is fixed: if it changes, the protocol has changed.
 #[test]
 fn row_16_the_session_is_named_after_both_greetings() {
     let [(garbler, mine, at_garbler), (evaluator, other, at_evaluator)] = greeted(|_, _| ());
@@ -205,7 +205,7 @@ fn row_16_the_session_is_named_after_both_greetings() {
     assert_ne!(greeted(|_, _| ())[0].1, mine, "a nonce is drawn anew");
 }
 
-/// Row 19 of the attacks: if only one party has a store, both users are told which party it is.
+/// Row 19 of the table of attacks: if only one party has a store, both users are told which party it is.
 #[test]
 fn row_19_a_store_on_one_side_only_is_named() {
     for liar in [Party::Garbler, Party::Evaluator] {
@@ -217,8 +217,8 @@ fn row_19_a_store_on_one_side_only_is_named() {
     }
 }
 
-/// Row 19 of the attacks: if only one party wants base OTs from lattices, both users are told which party it
-/// is.
+/// Row 19 of the table of attacks: if only one party wants base OTs from lattices, both users are told which
+/// party it is.
 #[test]
 fn row_19_post_quantum_on_one_side_only_is_named() {
     for liar in [Party::Garbler, Party::Evaluator] {

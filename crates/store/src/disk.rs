@@ -182,8 +182,8 @@ mod tests {
         }
     }
 
-    /// Rows 21 and 22 of the attacks: every change asks [`Faults`] first, so that tests can simulate a
-    /// failure there.
+    /// Rows 21 and 22 of the table of attacks: every change asks [`Faults`] first, so that tests can simulate
+    /// a failure there.
     #[test]
     fn rows_21_and_22_a_dead_disk_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();

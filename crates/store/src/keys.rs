@@ -338,7 +338,7 @@ mod tests {
         });
     }
 
-    /// Row 23 of the attacks: a store that was opened for reading opens no file for writing.
+    /// Row 23 of the table of attacks: a store that was opened for reading opens no file for writing.
     #[cfg(target_os = "linux")]
     #[test]
     fn row_23_who_reads_opens_nothing_for_writing() {
@@ -359,8 +359,8 @@ mod tests {
         });
     }
 
-    /// Row 21 of the attacks: a crash leaves both versions, or the old one and a part of the new one. The
-    /// later complete version is valid, and the other slot is overwritten when the store is opened.
+    /// Row 21 of the table of attacks: a crash leaves both versions, or the old one and a part of the new
+    /// one. The later complete version is valid, and the other slot is overwritten when the store is opened.
     #[test]
     fn row_21_of_two_versions_the_later_one_counts() {
         with_file(|file, disk| {
@@ -385,7 +385,8 @@ mod tests {
         });
     }
 
-    /// Row 21 of the attacks: a crash while a larger file replaces the old one leaves one complete file.
+    /// Row 21 of the table of attacks: a crash while a larger file replaces the old one leaves one complete
+    /// file.
     #[test]
     fn row_21_a_larger_file_takes_the_place_in_either_order() {
         with_file(|file, _| {
@@ -401,7 +402,7 @@ mod tests {
         });
     }
 
-    /// Row 23 of the attacks: a file that was altered or belongs to another epoch is refused.
+    /// Row 23 of the table of attacks: a file that was altered or belongs to another epoch is refused.
     #[test]
     fn row_23_another_file_is_refused() {
         with_file(|file, disk| {

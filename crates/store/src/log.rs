@@ -669,7 +669,8 @@ mod tests {
         assert_eq!(state.head, expected("brickwork 2026-11 stock chain", &[&before, &first.digest()]));
     }
 
-    /// Row 24 of the attacks: the peer's last entry must lead from this party's state to the peer's head.
+    /// Row 24 of the table of attacks: the peer's last entry must lead from this party's state to the peer's
+    /// head.
     #[test]
     fn row_24_a_last_entry_leads_to_the_peers_head() {
         let mut mine = EpochState::new(&[3; 32]);
@@ -693,8 +694,8 @@ mod tests {
         ));
     }
 
-    /// Row 21 of the attacks: while other processes have the secrets, only their reports or a burn may
-    /// follow. The secrets can be given out only during a step.
+    /// Row 21 of the table of attacks: while other processes have the secrets, only their reports or a burn
+    /// may follow. The secrets can be given out only during a step.
     #[test]
     fn row_21_what_is_lent_is_returned_or_burned() {
         let mut state = EpochState::new(&[3; 32]);
@@ -722,7 +723,8 @@ mod tests {
         state.apply(&EpochEntry::Made).unwrap();
     }
 
-    /// Row 25 of the attacks: an entry that a peer may send has no more parts than the items that it burns.
+    /// Row 25 of the table of attacks: an entry that a peer may send has no more parts than the items that it
+    /// burns.
     #[test]
     fn row_25_nothing_is_taken_of_no_batch() {
         let mut state = EpochState::new(&[3; 32]);
@@ -756,8 +758,8 @@ mod tests {
             .unwrap();
     }
 
-    /// Row 4 of the attacks: every exposed step that is not completed counts, for every kind of stock, even
-    /// if other steps are made before or after it. A step that only began does not count.
+    /// Row 4 of the table of attacks: every exposed step that is not completed counts, for every kind of
+    /// stock, even if other steps are made before or after it. A step that only began does not count.
     #[test]
     fn row_04_what_was_given_up_counts_whatever_it_was_about() {
         let mut state = EpochState::new(&[3; 32]);
@@ -808,8 +810,8 @@ mod tests {
         state.apply(&EpochEntry::Burned("test".into())).unwrap();
     }
 
-    /// Row 23 of the attacks: damaged items are removed only once, if they exist and are fresh, and programs
-    /// skip them.
+    /// Row 23 of the table of attacks: damaged items are removed only once, if they exist and are fresh, and
+    /// programs skip them.
     #[test]
     #[allow(clippy::single_range_in_vec_init, reason = "items are lists of ranges")]
     fn row_23_damaged_items_are_skipped() {

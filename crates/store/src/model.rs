@@ -303,8 +303,8 @@ fn explore(careless: usize, order: Order, workers: u32) -> Result<usize, Violati
     Ok(seen.len())
 }
 
-/// Rows 16, 20, 21, 24 and 25 of the attacks: nothing is used twice. (If both parties restore old copies,
-/// neither can detect it, so this case is not covered.)
+/// Rows 16, 20, 21, 24 and 25 of the table of attacks: nothing is used twice. (If both parties restore old
+/// copies, neither can detect it, so this case is not covered.)
 #[test]
 fn nothing_is_used_twice_whatever_happens() {
     [(0, 1), (1, 1), (0, 2), (1, 2)].into_par_iter().for_each(|(careless, workers)| {
@@ -592,8 +592,8 @@ mod pairs {
         Ok([seen.len(), made, refused, burned])
     }
 
-    /// Rows 21, 24 and 25 of the attacks: only a restored copy causes a burn, for any two folders that are
-    /// compared and any interruption.
+    /// Rows 21, 24 and 25 of the table of attacks: only a restored copy causes a burn, for any two folders
+    /// that are compared and any interruption.
     #[test]
     fn only_an_old_copy_of_the_same_store_burns() {
         for begin in [World::new(), World::paired()] {
@@ -923,8 +923,8 @@ mod sessions {
         Ok([seen.len(), both, found])
     }
 
-    /// Rows 16, 20, 21 and 24 of the attacks: two sessions at the same time burn nothing and use nothing
-    /// twice, whatever they do and wherever they break.
+    /// Rows 16, 20, 21 and 24 of the table of attacks: two sessions at the same time burn nothing and use
+    /// nothing twice, whatever they do and wherever they break.
     #[test]
     fn sessions_at_once_burn_nothing_and_use_nothing_twice() {
         for careless in 0..2 {

@@ -175,8 +175,8 @@ mod tests {
 
     use super::*;
 
-    /// Row 16 of the attacks: the ranges of neighbouring entries are adjacent, without a gap or an overlap,
-    /// including the first and the last.
+    /// Row 16 of the table of attacks: the ranges of neighbouring entries are adjacent, without a gap or an
+    /// overlap, including the first and the last.
     #[test]
     fn row_16_ranges_do_not_meet() {
         for bits in [0, 1, 16, 40, 45] {
@@ -200,7 +200,7 @@ mod tests {
         let _ = Counter::new("test", 4).range(RANGES);
     }
 
-    /// Row 16 of the attacks: a range ends, and a request that does not fit takes no number.
+    /// Row 16 of the table of attacks: a range ends, and a request that does not fit takes no number.
     #[test]
     fn row_16_no_number_behind_the_end_is_drawn() {
         let mut range = Counter::new("test", 3).range(5);
@@ -213,8 +213,8 @@ mod tests {
         assert!(matches!(Counter::new("test", 3).none().draw(1), Err(Error::Limit(_))));
     }
 
-    /// Row 16 of the attacks: an entry's range of a counter can be taken only once. Two streams of the same
-    /// kind need two names.
+    /// Row 16 of the table of attacks: an entry's range of a counter can be taken only once. Two streams of
+    /// the same kind need two names.
     #[test]
     fn row_16_a_range_is_taken_once() {
         let counter = Counter::new("test", 3);
@@ -224,8 +224,8 @@ mod tests {
         assert_eq!(ranges.take(&counter.named("other")).unwrap().next(), 8);
     }
 
-    /// Row 16 of the attacks: a process that lends ranges does not have them any more, and a range that was
-    /// taken cannot be lent.
+    /// Row 16 of the table of attacks: a process that lends ranges does not have them any more, and a range
+    /// that was taken cannot be lent.
     #[test]
     fn row_16_what_is_lent_is_gone() {
         let counter = Counter::new("test", 3);

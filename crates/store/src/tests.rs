@@ -275,7 +275,7 @@ fn row_16_every_item_is_read_once() {
     assert_eq!(segments(), 0);
 }
 
-/// Row 16 of the attacks: if an entry takes from a batch twice, it gets different items each time.
+/// Row 16 of the table of attacks: if an entry takes from a batch twice, it gets different items each time.
 #[test]
 fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     let directory = tempfile::tempdir().unwrap();
@@ -285,7 +285,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     assert_eq!(taken.items(), [(TWO, vec![0..2]), (ONE, vec![0..1]), (TWO, vec![2..5])]);
 }
 
-/// Row 16 of the attacks: only records with taken items can be read.
+/// Row 16 of the table of attacks: only records with taken items can be read.
 #[test]
 fn row_16_only_what_was_taken_is_read() {
     let directory = tempfile::tempdir().unwrap();
@@ -310,8 +310,8 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Row 23 of the attacks: the segment of a used batch is removed when the store is opened again. An unknown
-/// file is moved aside, and so is another unknown file with the same name.
+/// Row 23 of the table of attacks: the segment of a used batch is removed when the store is opened again. An
+/// unknown file is moved aside, and so is another unknown file with the same name.
 #[test]
 fn row_23_an_unknown_file_is_moved_aside() {
     let directory = tempfile::tempdir().unwrap();
@@ -338,8 +338,8 @@ fn row_23_an_unknown_file_is_moved_aside() {
     }
 }
 
-/// Row 23 of the attacks: a folder without an index becomes a new store only if it contains no other file. If
-/// the index was moved away and is back, nothing is lost.
+/// Row 23 of the table of attacks: a folder without an index becomes a new store only if it contains no other
+/// file. If the index was moved away and is back, nothing is lost.
 #[test]
 fn row_23_a_missing_index_is_no_new_store() {
     let directory = tempfile::tempdir().unwrap();
@@ -379,8 +379,8 @@ fn row_23_a_missing_index_is_no_new_store() {
     drop(filled(other.path()));
 }
 
-/// Row 23 of the attacks: an older copy of the index beside newer segments removes no segment that the newer
-/// index needs. The copy may be there by mistake, or a backup restores the index last.
+/// Row 23 of the table of attacks: an older copy of the index beside newer segments removes no segment that
+/// the newer index needs. The copy may be there by mistake, or a backup restores the index last.
 #[test]
 fn row_23_an_older_index_removes_nothing_that_a_newer_one_needs() {
     let directory = tempfile::tempdir().unwrap();
@@ -431,8 +431,8 @@ fn row_23_an_older_index_removes_nothing_that_a_newer_one_needs() {
     assert!(moved > 20, "{moved}");
 }
 
-/// Row 21 of the attacks: the data of a process that died in a step is removed only when the step is given
-/// up.
+/// Row 21 of the table of attacks: the data of a process that died in a step is removed only when the step is
+/// given up.
 #[test]
 fn row_21_an_interrupted_step_is_removed_when_it_is_given_up() {
     let directory = tempfile::tempdir().unwrap();
@@ -541,7 +541,7 @@ fn a_store_that_changes_can_be_looked_at() {
     assert_eq!(Store::view(directory.path(), &KEY).unwrap().log(&ID).unwrap().len(), 204);
 }
 
-/// Row 21 of the attacks: incomplete batches are not used, and steps must come in their order.
+/// Row 21 of the table of attacks: incomplete batches are not used, and steps must come in their order.
 #[test]
 fn row_21_unfinished_batches_are_not_used() {
     let directory = tempfile::tempdir().unwrap();
@@ -560,8 +560,8 @@ fn row_21_unfinished_batches_are_not_used() {
     assert_eq!(draw(&store, 1).unwrap(), [0]);
 }
 
-/// Row 21 of the attacks: a step is stored and completed once, in this order, and a completed job may be done
-/// again.
+/// Row 21 of the table of attacks: a step is stored and completed once, in this order, and a completed job
+/// may be done again.
 #[test]
 fn row_21_a_step_is_finished_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -585,7 +585,7 @@ fn row_21_a_step_is_finished_once() {
     nothing(&store, EpochEntry::Made);
 }
 
-/// Row 23 of the attacks: a row is valid only for its own table and key.
+/// Row 23 of the table of attacks: a row is valid only for its own table and key.
 #[test]
 fn row_23_a_row_serves_at_no_other_place() {
     let directory = tempfile::tempdir().unwrap();
@@ -603,8 +603,8 @@ fn row_23_a_row_serves_at_no_other_place() {
     assert_ne!(again.unwrap()[..12], sealed[..12]);
 }
 
-/// Row 22 of the attacks: after a failed write a store returns nothing, neither secrets nor items that were
-/// taken before. Nothing can be added either.
+/// Row 22 of the table of attacks: after a failed write a store returns nothing, neither secrets nor items
+/// that were taken before. Nothing can be added either.
 #[test]
 fn row_22_nothing_comes_out_of_a_store_that_failed() {
     let directory = tempfile::tempdir().unwrap();
@@ -620,7 +620,7 @@ fn row_22_nothing_comes_out_of_a_store_that_failed() {
     refused(store.writer(&ID, ONE + 2).map(drop), failed);
 }
 
-/// Row 23 of the attacks: a batch consists only of the records of its own writer.
+/// Row 23 of the table of attacks: a batch consists only of the records of its own writer.
 #[test]
 fn row_23_a_writer_serves_one_batch() {
     let directory = tempfile::tempdir().unwrap();
@@ -639,7 +639,8 @@ fn row_23_a_writer_serves_one_batch() {
     refused(store.writer(&ID, ONE).map(drop), "cannot be added");
 }
 
-/// Row 23 of the attacks: an error names a missing file before anything is used. `verify` reads all files.
+/// Row 23 of the table of attacks: an error names a missing file before anything is used. `verify` reads all
+/// files.
 #[test]
 fn row_23_missing_segments_and_secrets_are_named() {
     let directory = tempfile::tempdir().unwrap();
@@ -665,8 +666,8 @@ fn row_23_missing_segments_and_secrets_are_named() {
     refused(store.verify(), "does not have this epoch");
 }
 
-/// Row 23 of the attacks: a store whose keys of one epoch were altered can be opened. No item of this epoch
-/// is used or burned, and the user can burn the epoch.
+/// Row 23 of the table of attacks: a store whose keys of one epoch were altered can be opened. No item of
+/// this epoch is used or burned, and the user can burn the epoch.
 #[test]
 fn row_23_an_epoch_without_its_keys_can_be_burned() {
     let directory = tempfile::tempdir().unwrap();
@@ -681,9 +682,9 @@ fn row_23_an_epoch_without_its_keys_can_be_burned() {
     assert!(fs::read_dir(store.keys()).unwrap().next().is_none());
 }
 
-/// Row 25 of the attacks: the file of keys is an old copy beside a newer index. The keys advance to the
-/// position of the log. A batch whose keys are missing cannot be used, which is noticed before anything is
-/// burned.
+/// Row 25 of the table of attacks: the file of keys is an old copy beside a newer index. The keys advance to
+/// the position of the log. A batch whose keys are missing cannot be used, which is noticed before anything
+/// is burned.
 #[test]
 fn row_25_keys_that_are_behind_their_index_go_forward() {
     let directory = tempfile::tempdir().unwrap();
@@ -746,8 +747,8 @@ fn check_keys(store: &Store, state: &EpochState) {
     }
 }
 
-/// Row 16 of the attacks: programs and steps leave no keys of used items, however they end. The keys of
-/// remaining items stay.
+/// Row 16 of the table of attacks: programs and steps leave no keys of used items, however they end. The keys
+/// of remaining items stay.
 #[test]
 fn row_16_the_keys_of_what_was_used_are_erased() {
     let secrets =
@@ -793,8 +794,8 @@ fn row_16_the_keys_of_what_was_used_are_erased() {
     }
 }
 
-/// Row 25 of the attacks: the index is an old copy beside newer keys. The keys of its items are erased, and
-/// the error names this reason.
+/// Row 25 of the table of attacks: the index is an old copy beside newer keys. The keys of its items are
+/// erased, and the error names this reason.
 #[test]
 fn row_25_an_index_that_is_behind_its_keys_is_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -820,7 +821,7 @@ fn row_25_an_index_that_is_behind_its_keys_is_refused() {
     refused(store.append(&ID, &take(ONE, 1)), "old copy");
 }
 
-/// Row 23 of the attacks: a file of keys of an unknown epoch stays unchanged.
+/// Row 23 of the table of attacks: a file of keys of an unknown epoch stays unchanged.
 #[test]
 fn row_23_keys_of_an_unknown_epoch_stay() {
     let directory = tempfile::tempdir().unwrap();
@@ -833,8 +834,8 @@ fn row_23_keys_of_an_unknown_epoch_stay() {
     unknown.iter().for_each(|other| assert_eq!(fs::read(other).unwrap(), fs::read(&keys).unwrap()));
 }
 
-/// Row 16 of the attacks: the ranges of an entry are returned only once, and no batch has a serial of another
-/// entry.
+/// Row 16 of the table of attacks: the ranges of an entry are returned only once, and no batch has a serial
+/// of another entry.
 #[test]
 fn row_16_the_ranges_of_an_entry_are_handed_out_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -864,8 +865,8 @@ fn row_16_the_ranges_of_an_entry_are_handed_out_once() {
     store.writer(&ID, serial(4, 0)).unwrap();
 }
 
-/// Row 16 of the attacks: the workers of a step have adjacent ranges, each returned once. Their batches are
-/// completed together or not at all.
+/// Row 16 of the table of attacks: the workers of a step have adjacent ranges, each returned once. Their
+/// batches are completed together or not at all.
 #[test]
 fn row_16_workers_have_ranges_of_their_own() {
     let directory = tempfile::tempdir().unwrap();
@@ -927,7 +928,7 @@ fn row_16_workers_have_ranges_of_their_own() {
     store.verify().unwrap();
 }
 
-/// Row 16 of the attacks: no worker has a range after the last one of an epoch.
+/// Row 16 of the table of attacks: no worker has a range after the last one of an epoch.
 #[test]
 fn row_16_workers_end_where_the_ranges_do() {
     let mut state = EpochState::new(&ID);
@@ -951,8 +952,8 @@ fn row_16_workers_end_where_the_ranges_do() {
     refused(state.apply(&EpochEntry::Made), "is full");
 }
 
-/// Row 16 of the attacks: an epoch begins once, and can be forgotten only while its log has no shared
-/// entries.
+/// Row 16 of the table of attacks: an epoch begins once, and can be forgotten only while its log has no
+/// shared entries.
 #[test]
 fn row_16_an_epoch_begins_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -1023,8 +1024,8 @@ impl Faults for Watched {
     }
 }
 
-/// Rows 21 and 22 of the attacks: a batch is durable before it gets its name, and the name is durable before
-/// the index names it. (No test can show the effects of a power failure.)
+/// Rows 21 and 22 of the table of attacks: a batch is durable before it gets its name, and the name is
+/// durable before the index names it. (No test can show the effects of a power failure.)
 #[test]
 fn rows_21_and_22_a_batch_is_durable_before_it_has_its_name() {
     let directory = tempfile::tempdir().unwrap();
@@ -1090,7 +1091,7 @@ impl Faults for Failing {
     }
 }
 
-/// Row 22 of the attacks: if any part of a batch cannot be written, its store returns nothing more.
+/// Row 22 of the table of attacks: if any part of a batch cannot be written, its store returns nothing more.
 #[test]
 fn row_22_a_batch_that_cannot_be_written_poisons_its_store() {
     for failing in 0..4 {
@@ -1138,7 +1139,8 @@ fn story(directory: &Path, faults: Arc<EndOfTheWorld>, seen: &mut Seen) -> Resul
     let result = chapters(&store, seen);
     seen.changes = opened..faults.seen.load(Ordering::Relaxed);
     if let Err(error) = &result {
-        // Row 22 of the attacks: the error contains the system's message, and the store returns nothing more.
+        // Row 22 of the table of attacks: the error contains the system's message, and the store returns
+        // nothing more.
         let said = io::Error::from_raw_os_error(faults.error).to_string();
         let says = matches!(error, Error::Stock(why) | Error::Resource(why) if why.contains(&said));
         assert!(says, "{error} does not say {said}");
@@ -1174,7 +1176,7 @@ fn chapters(store: &Store, seen: &mut Seen) -> Result<(), Error> {
     Ok(())
 }
 
-/// Rows 21 and 22 of the attacks: each write, fsync, rename, creation and removal fails in turn.
+/// Rows 21 and 22 of the table of attacks: each write, fsync, rename, creation and removal fails in turn.
 #[test]
 fn rows_21_and_22_fresh_or_burned_at_every_point() {
     let (mut runs, mut during) = (0, 0);
@@ -1257,8 +1259,8 @@ fn rows_21_and_22_fresh_or_burned_at_every_point() {
 /// Bytes of a segment's header.
 const HEADER: usize = 80;
 
-/// Row 23 of the attacks: a changed bit, a wrong length, another segment's content, and a missing file are
-/// detected.
+/// Row 23 of the table of attacks: a changed bit, a wrong length, another segment's content, and a missing
+/// file are detected.
 #[test]
 fn row_23_altered_segments_are_named() {
     let directory = tempfile::tempdir().unwrap();
@@ -1327,8 +1329,8 @@ fn damaged(store: &Store, count: u32) -> Vec<(u64, u64)> {
     }
 }
 
-/// Row 23 of the attacks: a damaged record costs only its own items, wherever the damage is. A program takes
-/// the other items, and no item is taken twice.
+/// Row 23 of the table of attacks: a damaged record costs only its own items, wherever the damage is. A
+/// program takes the other items, and no item is taken twice.
 #[test]
 fn row_23_a_damaged_record_costs_itself() {
     let bulk = |record: usize| HEADER + record * (16 * UNIT_BYTES as usize + 16);
@@ -1390,8 +1392,8 @@ fn row_23_a_damaged_record_costs_itself() {
     }
 }
 
-/// Row 16 of the attacks: records that were read before an entry was written are returned only for that
-/// entry.
+/// Row 16 of the table of attacks: records that were read before an entry was written are returned only for
+/// that entry.
 #[test]
 fn row_16_what_was_read_early_is_handed_out_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -1419,8 +1421,8 @@ fn row_16_what_was_read_early_is_handed_out_once() {
     refused(read(&store, &taken), "altered");
 }
 
-/// Row 23 of the attacks: the user can give up unreadable items, for any reason. Afterwards no item counts as
-/// missing, and programs use the others.
+/// Row 23 of the table of attacks: the user can give up unreadable items, for any reason. Afterwards no item
+/// counts as missing, and programs use the others.
 #[test]
 fn row_23_what_is_given_up_is_not_asked_for() {
     for lost in [true, false] {
@@ -1464,9 +1466,9 @@ fn row_23_what_is_given_up_is_not_asked_for() {
 /// Set this variable to flip a bit of every byte of the index.
 const ALL_FLIPS: &str = "BRICKWORK_ALL_FLIPS";
 
-/// Row 23 of the attacks: if the index was altered in any way, reading returns the data that was written, or
-/// fails. There is one exception that the database cannot notice: its state before the last commit. This is
-/// an old copy, which the peer refuses.
+/// Row 23 of the table of attacks: if the index was altered in any way, reading returns the data that was
+/// written, or fails. There is one exception that the database cannot notice: its state before the last
+/// commit. This is an old copy, which the peer refuses.
 #[test]
 fn row_23_an_altered_index_is_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -1511,8 +1513,8 @@ fn row_23_an_altered_index_is_refused() {
     assert!(refused > 2 * unused && older < 64, "{refused} {unused} {older}");
 }
 
-/// Row 23 of the attacks: a damaged page of the index causes an error and not a panic. In the new index the
-/// epoch is complete or burned, and no item is taken twice.
+/// Row 23 of the table of attacks: a damaged page of the index causes an error and not a panic. In the new
+/// index the epoch is complete or burned, and no item is taken twice.
 #[test]
 fn row_23_a_damaged_index_is_made_anew() {
     // In the two cases the last entry is a note of this party, or takes items.
@@ -1575,7 +1577,7 @@ fn made_anew(confirmed: bool) {
     assert!(sound_all_the_same > 0 && burned > gone, "{burned} {gone}");
 }
 
-/// Row 23 of the attacks: an index that was made again from an old log restores no stock.
+/// Row 23 of the table of attacks: an index that was made again from an old log restores no stock.
 #[test]
 fn row_23_an_old_log_is_not_made_anew() {
     let root = tempfile::tempdir().unwrap();
@@ -1623,8 +1625,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Row 25 of the attacks: one of two parties restores an old copy. The honest case, a crash between two
-/// burns, is not mistaken for this.
+/// Row 25 of the table of attacks: one of two parties restores an old copy. The honest case, a crash between
+/// two burns, is not mistaken for this.
 #[test]
 fn row_25_an_old_copy_does_not_fit_the_peer() {
     let root = tempfile::tempdir().unwrap();

@@ -513,9 +513,9 @@ mod tests {
         entries.iter().for_each(|entry| drop(store.append(id, entry).unwrap()));
     }
 
-    /// Row 4 of the attacks: an exposed step counts, at once and on the disk, until it is completed. If it
-    /// gave no usable stock, it counts for ever, whatever happens to its epoch and to the pair. A step that
-    /// was not exposed does not count.
+    /// Row 4 of the table of attacks: an exposed step counts, at once and on the disk, until it is completed.
+    /// If it gave no usable stock, it counts for ever, whatever happens to its epoch and to the pair. A step
+    /// that was not exposed does not count.
     #[test]
     fn row_04_what_came_to_nothing_outlives_its_epoch() {
         let folder = tempfile::tempdir().unwrap();
@@ -628,8 +628,8 @@ mod tests {
         drop(asked);
     }
 
-    /// Row 4 of the attacks: a step is not exposed if its risk would make the sum too large, even if other
-    /// steps were exposed after it began. If several workers expose the same step, it counts once.
+    /// Row 4 of the table of attacks: a step is not exposed if its risk would make the sum too large, even if
+    /// other steps were exposed after it began. If several workers expose the same step, it counts once.
     #[test]
     fn row_04_one_attempt_too_many_is_not_exposed() {
         let folder = tempfile::tempdir().unwrap();
@@ -654,8 +654,8 @@ mod tests {
         assert!(matches!(store.expose(&[4; 32]), Err(Error::Stock(_))), "nothing is open there");
     }
 
-    /// Row 4 of the attacks: if a peer learns nothing by breaking off, no attempt counts, even if stock is
-    /// burned.
+    /// Row 4 of the table of attacks: if a peer learns nothing by breaking off, no attempt counts, even if
+    /// stock is burned.
     #[test]
     fn row_04_who_teaches_nothing_counts_nothing() {
         let folder = tempfile::tempdir().unwrap();
@@ -677,10 +677,10 @@ mod tests {
         }
     }
 
-    /// Row 4 of the attacks: a step that is interrupted early adds its early part to the sum, at either role
-    /// and for each worker. If the step was exposed, its whole risk is added instead of the early part. A
-    /// completed step adds nothing. A failed check in a setup counts with the fixed risk of an epoch, even if
-    /// the sum becomes too large.
+    /// Row 4 of the table of attacks: a step that is interrupted early adds its early part to the sum, at
+    /// either role and for each worker. If the step was exposed, its whole risk is added instead of the early
+    /// part. A completed step adds nothing. A failed check in a setup counts with the fixed risk of an epoch,
+    /// even if the sum becomes too large.
     #[test]
     fn row_04_what_is_broken_off_early_counts_a_little() {
         let folder = tempfile::tempdir().unwrap();
@@ -703,8 +703,8 @@ mod tests {
         assert_eq!(sum(&path, |store| store.lose_setup(&account, 10).unwrap()), all + 10);
     }
 
-    /// Row 4 of the attacks: a step is no attempt if only the peer has begun or exposed it, whatever its
-    /// risk.
+    /// Row 4 of the table of attacks: a step is no attempt if only the peer has begun or exposed it, whatever
+    /// its risk.
     #[test]
     fn row_04_what_the_peer_says_to_have_begun_is_no_attempt() {
         let folder = tempfile::tempdir().unwrap();
@@ -728,8 +728,8 @@ mod tests {
         assert_eq!(given_up(&Store::open(path, &KEY).unwrap()), own);
     }
 
-    /// Row 4 of the attacks: if the peer makes this party burn an epoch, everything that was made in it
-    /// counts. A failed check also counts with the fixed risk of the epoch.
+    /// Row 4 of the table of attacks: if the peer makes this party burn an epoch, everything that was made in
+    /// it counts. A failed check also counts with the fixed risk of the epoch.
     #[test]
     fn row_04_what_is_lost_to_the_peer_counts() {
         let folder = tempfile::tempdir().unwrap();
@@ -770,9 +770,9 @@ mod tests {
         EpochEntry::Use { program: [4; 32], taken: items.to_vec() }
     }
 
-    /// Row 4 of the attacks: stock that is made and thrown away was an attempt, whichever party names the
-    /// program that takes it, even if it takes only a part. Stock that a program used whose run has ended was
-    /// not.
+    /// Row 4 of the table of attacks: stock that is made and thrown away was an attempt, whichever party
+    /// names the program that takes it, even if it takes only a part. Stock that a program used whose run has
+    /// ended was not.
     #[test]
     fn row_04_what_is_made_and_thrown_away_counts() {
         let folder = tempfile::tempdir().unwrap();
@@ -813,9 +813,9 @@ mod tests {
         assert_eq!(sum(path, |store| store.forgive(&epoch().account()).unwrap()), 0);
     }
 
-    /// Row 4 of the attacks: if the peer makes this party burn an epoch, its steps count once, even if a
-    /// program had begun. A forgiven attempt does not count again when a program ends, and is not subtracted
-    /// from others.
+    /// Row 4 of the table of attacks: if the peer makes this party burn an epoch, its steps count once, even
+    /// if a program had begun. A forgiven attempt does not count again when a program ends, and is not
+    /// subtracted from others.
     #[test]
     fn row_04_what_a_program_has_cost_counts_once() {
         let folder = tempfile::tempdir().unwrap();

@@ -193,7 +193,7 @@ pub fn disk_fails(party: Party, rng: &mut Rng) -> StorePlayed {
     Ok(HonestEnding::Stopped)
 }
 
-/// Row 23 of the attacks: changes of the files of a party's stock.
+/// Row 23 of the table of attacks: changes of the files of a party's stock.
 #[derive(Clone, Copy)]
 pub enum FileChange {
     /// A bit of every 64 bytes is flipped, so that no record can be read.

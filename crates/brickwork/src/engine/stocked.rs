@@ -136,7 +136,7 @@ impl Stocked {
         Ok((done, Stocked { line, ..self }))
     }
 
-    /// Runs a program on stock. `input` are the bits of this party's inputs.
+    /// Runs a program on stock. `input` has the bits of this party's inputs.
     ///
     /// # Errors
     /// Those of the protocol; an error of usage if it has no steps that keep values.

@@ -454,8 +454,8 @@ mod tests {
         assert_eq!(read(r#"{"dance": {}}"#), None);
     }
 
-    /// Row 16 of the attacks: a worker connects only to a port of a configured host, and nothing else of the
-    /// peer's text is used.
+    /// Row 16 of the table of attacks: a worker connects only to a port of a configured host, and nothing
+    /// else of the peer's text is used.
     #[test]
     fn row_16_nothing_of_an_address_goes_on_but_host_and_port() {
         let hosts = ["bob.example".to_owned(), "[::1]".to_owned()];

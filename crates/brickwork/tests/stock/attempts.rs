@@ -139,8 +139,8 @@ fn play((name, exposing, fill): Protocol) {
     assert_eq!(setups == [0; 2], none, "{name}");
 }
 
-/// Rows 4, 6 and 20 of the attacks: attempts whose connection breaks are counted, in each protocol that has
-/// stock.
+/// Rows 4, 6 and 20 of the table of attacks: attempts whose connection breaks are counted, in each protocol
+/// that has stock.
 #[test]
 fn row_04_a_broken_line_costs_what_it_can_have_taught() {
     let program = program(0, Recipient::Both);
@@ -211,8 +211,8 @@ fn play_in_memory(name: &str, exposing: Exposing, covered: [Option<[Tag; 2]>; 2]
     }
 }
 
-/// Rows 4 and 6 of the attacks: without stock no attempts are counted. So the error itself warns that the
-/// peer may have gone away because it would have been caught.
+/// Rows 4 and 6 of the table of attacks: without stock no attempts are counted. So the error itself warns
+/// that the peer may have gone away because it would have been caught.
 #[test]
 fn row_04_without_stock_a_deniable_end_says_so() {
     let job = AgreedJob::new(program(0, Recipient::Both), 40, terms().identities);

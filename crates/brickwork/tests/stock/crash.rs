@@ -561,8 +561,9 @@ fn risked_in_vain(folders: &Folders) -> f64 {
     epoch.given_up.bound_log2.map_or(0.0, f64::exp2)
 }
 
-/// Row 4 of the attacks: a party that breaks off a step gets another challenge. So all given-up steps of an
-/// epoch count in the bound of every program from it, whatever else is made or requested in between.
+/// Row 4 of the table of attacks: a party that breaks off a step gets another challenge. So all given-up
+/// steps of an epoch count in the bound of every program from it, whatever else is made or requested in
+/// between.
 #[test]
 fn row_04_every_attempt_counts() {
     let all = request(1, 1, 8);
@@ -645,8 +646,8 @@ fn pair(folders: &Folders, party: Party) -> Option<PairId> {
     folders.store(party).pair(&Relation { role: party, identities: terms().identities }).unwrap()
 }
 
-/// Row 21 of the attacks: a party crashes at each change of its disk while two new or empty stores become a
-/// pair. The next connection makes them a pair, and neither party has to burn anything.
+/// Row 21 of the table of attacks: a party crashes at each change of its disk while two new or empty stores
+/// become a pair. The next connection makes them a pair, and neither party has to burn anything.
 #[test]
 fn row_21_a_crash_while_stores_get_to_know_each_other() {
     let meet: Work = &|_, session| Ok(session);

@@ -238,8 +238,8 @@ fn keeping_on(secret: &Secret) -> Step {
     Step::new(&then, &[(Party::Garbler, "x", secret)], &["z"]).unwrap()
 }
 
-/// Row 16 of the attacks: the name of a kept value never becomes the name of another value, even if the
-/// session is made again for another program of the same epoch.
+/// Row 16 of the table of attacks: the name of a kept value never becomes the name of another value, even if
+/// the session is made again for another program of the same epoch.
 #[test]
 fn row_16_a_name_that_is_left_over_names_nothing() {
     let folders = Folders::new();
@@ -353,8 +353,8 @@ fn programs_from_stored_sessions() {
 
 const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
 
-/// Rows 24 and 25 of the attacks: both parties refuse an old copy of either folder, and burn the items that
-/// the copy could have used a second time.
+/// Rows 24 and 25 of the table of attacks: both parties refuse an old copy of either folder, and burn the
+/// items that the copy could have used a second time.
 #[test]
 fn row_25_an_old_copy_of_either_folder_is_refused() {
     let program = program(0, Recipient::Both);
@@ -399,8 +399,8 @@ fn strangers<T: std::fmt::Debug>(results: [Result<T, Error>; 2]) {
     assert_eq!((told[0].mine, told[0].theirs), (told[1].theirs, told[1].mine));
 }
 
-/// Row 24 of the attacks: folders that do not belong together, new ones too, are refused for a run and for
-/// making stock, and nothing is burned. Afterwards each pair of folders works as before.
+/// Row 24 of the table of attacks: folders that do not belong together, new ones too, are refused for a run
+/// and for making stock, and nothing is burned. Afterwards each pair of folders works as before.
 #[test]
 fn row_24_folders_that_are_no_pair_are_refused_as_they_are() {
     let program = program(0, Recipient::Both);
@@ -477,8 +477,8 @@ fn the_risk_of_an_epoch_stands_beside_that_of_a_run() {
     }
 }
 
-/// Row 4 of the attacks: a peer cannot close an epoch for programs by claiming that it has begun a step of
-/// high risk.
+/// Row 4 of the table of attacks: a peer cannot close an epoch for programs by claiming that it has begun a
+/// step of high risk.
 #[test]
 fn row_04_a_step_that_the_peer_names_costs_no_program() {
     for liar in [Party::Garbler, Party::Evaluator] {
@@ -497,8 +497,9 @@ fn row_04_a_step_that_the_peer_names_costs_no_program() {
     }
 }
 
-/// Row 23 of the attacks: a segment that is missing, or replaced by another segment, is detected before
-/// anything is taken. If a record of a segment was altered, both parties leave it out, and the program runs.
+/// Row 23 of the table of attacks: a segment that is missing, or replaced by another segment, is detected
+/// before anything is taken. If a record of a segment was altered, both parties leave it out, and the program
+/// runs.
 #[test]
 fn row_23_segments_that_are_not_what_they_were() {
     let program = program(0, Recipient::Both);
@@ -549,7 +550,7 @@ fn row_23_segments_that_are_not_what_they_were() {
     }
 }
 
-/// Row 19 of the attacks: parties with different requests refuse each other, and nothing is burned.
+/// Row 19 of the table of attacks: parties with different requests refuse each other, and nothing is burned.
 #[test]
 fn row_19_parties_that_want_different_things() {
     let folders = Folders::new();
@@ -806,8 +807,8 @@ fn an_inventory_of_what_there_is() {
     assert_eq!(executions::<Duplo>(&inventory::<Duplo>(&store).unwrap()[0], &store, &program).unwrap(), 0);
 }
 
-/// Row 28 of the attacks: the bounds of batches add up. Both parties refuse a program that would use too many
-/// batches, and nothing is taken.
+/// Row 28 of the table of attacks: the bounds of batches add up. Both parties refuse a program that would use
+/// too many batches, and nothing is taken.
 #[test]
 fn row_28_too_many_batches_exceed_the_bound_on_disk_too() {
     let folders = Folders::new();
@@ -822,7 +823,7 @@ fn row_28_too_many_batches_exceed_the_bound_on_disk_too() {
     folders.good(&program(0, Recipient::Both), Lacking::Refuse);
 }
 
-/// Row 19 of the attacks: an input of another length is refused before anything is taken or sent.
+/// Row 19 of the table of attacks: an input of another length is refused before anything is taken or sent.
 #[test]
 fn row_19_an_input_of_another_length_takes_nothing() {
     let folders = Folders::new();
@@ -835,7 +836,7 @@ fn row_19_an_input_of_another_length_takes_nothing() {
     folders.good(&program, Lacking::Refuse);
 }
 
-/// Row 19 of the attacks: the error names the missing items.
+/// Row 19 of the table of attacks: the error names the missing items.
 #[test]
 fn row_19_what_is_lacking_is_named() {
     let folders = Folders::new();

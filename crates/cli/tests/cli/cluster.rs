@@ -242,7 +242,7 @@ fn jobs_that_differ_are_refused() {
     bad(&["cluster", "--config", &no_rows], 3, "none.toml");
 }
 
-/// Row 16 of the attacks: a worker refuses an address that is not a configured host.
+/// Row 16 of the table of attacks: a worker refuses an address that is not a configured host.
 #[test]
 fn row_16_workers_are_sent_to_no_other_host() {
     let job = Job { advertise: "127.0.0.2", ..Job::new(2, 3) };
@@ -304,9 +304,9 @@ fn workers_may_die() {
     }
 }
 
-/// Row 20 of the attacks: the coordinators were killed after they had written `Lost`. Their ledgers are
-/// equal, with a partition whose lane is lost. Each coordinator must look into its stock although no entry is
-/// proposed, or the job would wait for ever.
+/// Row 20 of the table of attacks: the coordinators were killed after they had written `Lost`. Their ledgers
+/// are equal, with a partition whose lane is lost. Each coordinator must look into its stock although no
+/// entry is proposed, or the job would wait for ever.
 #[test]
 fn row_20_a_job_goes_on_whose_ledgers_are_equal() {
     let job = Job::new(1, 3);
@@ -323,8 +323,8 @@ fn row_20_a_job_goes_on_whose_ledgers_are_equal() {
     job.check([0]);
 }
 
-/// Rows 16 and 20 of the attacks: coordinators are killed at any time and started again. The job ends in
-/// bounded time, each partition is done or in doubt, and the results are right.
+/// Rows 16 and 20 of the table of attacks: coordinators are killed at any time and started again. The job
+/// ends in bounded time, each partition is done or in doubt, and the results are right.
 #[test]
 fn rows_16_and_20_coordinators_may_die() {
     let rng = &mut Rng::replayable("test kills");
@@ -395,8 +395,9 @@ impl Told<'_> {
     }
 }
 
-/// Row 16 of the attacks: a worker without a peer reads the log. It reports unused stock only if the lane's
-/// last attempt was the last user of the store. An invalid task, or a task of another job, ends the worker.
+/// Row 16 of the table of attacks: a worker without a peer reads the log. It reports unused stock only if the
+/// lane's last attempt was the last user of the store. An invalid task, or a task of another job, ends the
+/// worker.
 #[test]
 fn row_16_a_worker_says_what_a_stock_was_taken_for() {
     let job = Job::new(3, 2);
@@ -431,7 +432,7 @@ fn row_16_a_worker_says_what_a_stock_was_taken_for() {
     assert!(!Path::new(&store).exists());
 }
 
-/// Row 16 of the attacks: a new job needs a folder without results or stores of another job.
+/// Row 16 of the table of attacks: a new job needs a folder without results or stores of another job.
 #[test]
 fn row_16_a_job_begins_where_nothing_lies() {
     let job = Job::new(2, 2);

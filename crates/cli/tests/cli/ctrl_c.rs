@@ -28,8 +28,8 @@ fn files_below(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Row 20 of the attacks: the signal goes to the process that the user started, whose children are the two
-/// parties.
+/// Row 20 of the table of attacks: the signal goes to the process that the user started, whose children are
+/// the two parties.
 #[test]
 fn row_20_ctrl_c_leaves_no_process_and_no_file() {
     let mut in_time = 0;

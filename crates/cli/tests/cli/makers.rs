@@ -110,8 +110,8 @@ fn all_good(making: Making) -> [Value; 2] {
     done
 }
 
-/// Rows 4, 16 and 21 of the attacks: a program takes buckets that a thread and two makers of either party
-/// made.
+/// Rows 4, 16 and 21 of the table of attacks: a program takes buckets that a thread and two makers of either
+/// party made.
 #[test]
 fn row_16_makers_make_what_one_run_takes() {
     let parties = Parties::new("millionaires.bwp");
@@ -133,9 +133,9 @@ fn row_16_makers_make_what_one_run_takes() {
 /// The number of times that a process is killed.
 const KILLS: u32 = 6;
 
-/// Row 21 of the attacks: any process is killed while all make stock. If a part of a store is burned, the log
-/// has the reason: the party's own process was killed, or the peer's log differs. The same commands then make
-/// the part again.
+/// Row 21 of the table of attacks: any process is killed while all make stock. If a part of a store is
+/// burned, the log has the reason: the party's own process was killed, or the peer's log differs. The same
+/// commands then make the part again.
 #[cfg(unix)]
 #[test]
 fn row_21_kill_9_of_makers_and_coordinators() {
@@ -194,9 +194,9 @@ fn row_21_kill_9_of_makers_and_coordinators() {
     run_all(&parties);
 }
 
-/// Row 24 of the attacks: a process that is not a maker of this party is refused before it gets any data. The
-/// cases are the peer, the party itself, a maker that is named twice, a maker of another party, and a maker
-/// with another key.
+/// Row 24 of the table of attacks: a process that is not a maker of this party is refused before it gets any
+/// data. The cases are the peer, the party itself, a maker that is named twice, a maker of another party, and
+/// a maker with another key.
 #[test]
 fn row_24_strangers_are_no_makers() {
     let parties = Parties::new("millionaires.bwp");

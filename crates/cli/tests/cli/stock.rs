@@ -452,8 +452,8 @@ fn refused_as_strangers(parties: &Parties, words: &[&str]) {
     }
 }
 
-/// Row 24 of the attacks: the same two parties have two pairs of folders, and open folders of different
-/// pairs. Both refuse and name both pairs, and nothing is burned.
+/// Row 24 of the table of attacks: the same two parties have two pairs of folders, and open folders of
+/// different pairs. Both refuse and name both pairs, and nothing is burned.
 #[test]
 fn row_24_crossed_stores_are_refused_as_they_are() {
     let parties = Parties::new("millionaires.bwp");
@@ -488,8 +488,8 @@ fn row_24_crossed_stores_are_refused_as_they_are() {
     parties.millionaires(&["--no-top-up"]);
 }
 
-/// Row 24 of the attacks: each party opens the other party's folder, so neither finds a pair for its role.
-/// Both refuse before new stock is made.
+/// Row 24 of the table of attacks: each party opens the other party's folder, so neither finds a pair for its
+/// role. Both refuse before new stock is made.
 #[test]
 fn row_24_folders_of_both_parties_exchanged_are_refused_as_they_are() {
     let parties = Parties::new("millionaires.bwp");
@@ -508,8 +508,8 @@ fn row_24_folders_of_both_parties_exchanged_are_refused_as_they_are() {
     parties.millionaires(&["--no-top-up"]);
 }
 
-/// Row 24 of the attacks: a missing folder, an empty one, and one of the other role are used instead of the
-/// folder with the stock. With `--no-top-up` no folder is made, and the peer is not contacted.
+/// Row 24 of the table of attacks: a missing folder, an empty one, and one of the other role are used instead
+/// of the folder with the stock. With `--no-top-up` no folder is made, and the peer is not contacted.
 #[test]
 fn row_24_a_folder_that_is_not_the_store_burns_nothing() {
     let mut parties = Parties::new("millionaires.bwp");
@@ -730,8 +730,8 @@ fn segments(store: &str) -> Vec<PathBuf> {
     files.into_iter().flatten().filter(|path| path.extension().is_some_and(|e| e == "segment")).collect()
 }
 
-/// Row 23 of the attacks: if a store has lost a segment, or has another in its place, its party ends with
-/// code 6 before it sends anything. The peer sees the connection close.
+/// Row 23 of the table of attacks: if a store has lost a segment, or has another in its place, its party ends
+/// with code 6 before it sends anything. The peer sees the connection close.
 #[test]
 fn row_23_a_lost_or_exchanged_segment_is_code_6_on_either_side() {
     let parties = Parties::new("millionaires.bwp");
@@ -768,8 +768,8 @@ fn row_23_a_lost_or_exchanged_segment_is_code_6_on_either_side() {
     parties.millionaires(&["--no-top-up"]);
 }
 
-/// Row 23 of the attacks: a party without its index changes nothing, whatever the command. When the index is
-/// back, nothing is lost.
+/// Row 23 of the table of attacks: a party without its index changes nothing, whatever the command. When the
+/// index is back, nothing is lost.
 #[test]
 fn row_23_a_missing_index_costs_nothing() {
     let parties = Parties::new("millionaires.bwp");
@@ -801,8 +801,8 @@ fn row_23_a_missing_index_costs_nothing() {
     parties.millionaires(&["--no-top-up"]);
 }
 
-/// Row 23 of the attacks: a damaged index gives code 6, and the message mentions no panic. At the user's
-/// request the index is made again, and programs use the undamaged part.
+/// Row 23 of the table of attacks: a damaged index gives code 6, and the message mentions no panic. At the
+/// user's request the index is made again, and programs use the undamaged part.
 #[test]
 fn row_23_a_damaged_index_is_repaired() {
     let parties = Parties::new("millionaires.bwp");
@@ -840,8 +840,8 @@ fn row_23_a_damaged_index_is_repaired() {
     parties.millionaires(&[]);
 }
 
-/// Row 23 of the attacks: a changed bit at either party prevents no run. The damaged record is left out, and
-/// a program makes the items that it then lacks. The user gives up a lost segment with a command.
+/// Row 23 of the table of attacks: a changed bit at either party prevents no run. The damaged record is left
+/// out, and a program makes the items that it then lacks. The user gives up a lost segment with a command.
 #[test]
 fn row_23_a_flipped_bit_costs_no_run() {
     let parties = Parties::new("millionaires.bwp");
@@ -889,8 +889,8 @@ fn row_23_a_flipped_bit_costs_no_run() {
     parties.millionaires(&[]);
 }
 
-/// Row 22 of the attacks: a real disk becomes full while stock is made. The party with the full disk reports
-/// it and ends with code 6. Both parties continue when there is room.
+/// Row 22 of the table of attacks: a real disk becomes full while stock is made. The party with the full disk
+/// reports it and ends with code 6. Both parties continue when there is room.
 #[cfg(target_os = "linux")]
 #[test]
 fn row_22_a_full_disk() {
@@ -1128,10 +1128,10 @@ impl std::fmt::Display for Tally {
     }
 }
 
-/// Rows 20 and 21 of the attacks: one of the processes or both are killed at random times while they make
-/// stock or run a program. After each kill both stores are sound. Their logs only grow, and are equal except
-/// for an entry that the other party is about to write. A program then gives the right result, from remaining
-/// or from new stock, and no epoch is burned.
+/// Rows 20 and 21 of the table of attacks: one of the processes or both are killed at random times while they
+/// make stock or run a program. After each kill both stores are sound. Their logs only grow, and are equal
+/// except for an entry that the other party is about to write. A program then gives the right result, from
+/// remaining or from new stock, and no epoch is burned.
 #[test]
 fn row_21_kill_9_at_any_moment() {
     let kills: u32 = std::env::var(KILLS_VARIABLE).ok().and_then(|n| n.parse().ok()).unwrap_or(KILLS);

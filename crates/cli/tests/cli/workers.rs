@@ -69,7 +69,8 @@ pub(super) fn by_three_workers(done: &Value) {
     assert!(phases.iter().map(bytes).sum::<u64>() > 100_000, "those of all connections: {phases:?}");
 }
 
-/// Rows 4, 16 and 21 of the attacks: a program uses buckets of three workers, none of which made enough.
+/// Rows 4, 16 and 21 of the table of attacks: a program uses buckets of three workers, none of which made
+/// enough.
 #[test]
 fn row_16_workers_make_what_one_run_takes() {
     let parties = Parties::new("millionaires.bwp");
@@ -98,8 +99,9 @@ fn row_16_workers_make_what_one_run_takes() {
 /// The number of kills.
 const KILLS: u32 = 4;
 
-/// Row 21 of the attacks: either process with all its workers is killed while stock is made. Nothing is
-/// burned, the interrupted step is given up, and the same command makes it again without any acknowledgement.
+/// Row 21 of the table of attacks: either process with all its workers is killed while stock is made. Nothing
+/// is burned, the interrupted step is given up, and the same command makes it again without any
+/// acknowledgement.
 #[cfg(unix)]
 #[test]
 fn row_21_kill_9_while_workers_make_stock() {
@@ -141,8 +143,8 @@ fn row_21_kill_9_while_workers_make_stock() {
     run_all(&parties);
 }
 
-/// Row 24 of the attacks: parties with different numbers of workers, or of which only one has workers, refuse
-/// each other before their stores are compared. Other protocols refuse the flag.
+/// Row 24 of the table of attacks: parties with different numbers of workers, or of which only one has
+/// workers, refuse each other before their stores are compared. Other protocols refuse the flag.
 #[test]
 fn row_24_both_say_how_many_workers_there_are() {
     let parties = Parties::new("millionaires.bwp");

@@ -172,8 +172,8 @@ mod tests {
     use brickwork_base::Party;
     use brickwork_wire::memory_pair;
 
-    /// Row 19 of the attacks: a step begins only if both parties name the same. A refusal is told apart from
-    /// another step.
+    /// Row 19 of the table of attacks: a step begins only if both parties name the same. A refusal is told
+    /// apart from another step.
     #[test]
     fn row_19_only_the_step_of_both_is_begun() {
         let (step, other) = ([1; 32], [2; 32]);

@@ -889,8 +889,8 @@ mod tests {
         }
     }
 
-    /// Row 25 of the attacks: an epoch in which something was made, and that the peer does not know, is
-    /// refused.
+    /// Row 25 of the table of attacks: an epoch in which something was made, and that the peer does not know,
+    /// is refused.
     #[test]
     fn row_25_what_the_peer_does_not_know_is_refused() {
         let (all, some) = ([(1, 1), (2, 2)], [(1, 1)]);
@@ -906,8 +906,8 @@ mod tests {
         }
     }
 
-    /// Row 25 of the attacks: each party learns which of the stores is the old copy. A party reports the
-    /// epochs that its user has burned, and both continue with the others.
+    /// Row 25 of the table of attacks: each party learns which of the stores is the old copy. A party reports
+    /// the epochs that its user has burned, and both continue with the others.
     #[test]
     fn row_25_each_party_hears_what_happened() {
         let both = || [Party::Garbler, Party::Evaluator].map(|role| store(role, [(1, 1), (2, 2)], &BEGUN));
@@ -953,9 +953,9 @@ mod tests {
         }
     }
 
-    /// Row 25 of the attacks: this party remembers an epoch as long as the peer reports it, however many were
-    /// burned after it. If the peer crashes before it has burned the epoch, it reports it again, and no user
-    /// must burn anything for that.
+    /// Row 25 of the table of attacks: this party remembers an epoch as long as the peer reports it, however
+    /// many were burned after it. If the peer crashes before it has burned the epoch, it reports it again,
+    /// and no user must burn anything for that.
     #[test]
     fn row_25_what_the_peer_still_names_is_remembered() {
         let all = || (0..=KEPT as u8).map(|id| (id, id.into()));
@@ -1126,8 +1126,8 @@ mod tests {
             .collect()
     }
 
-    /// Rows 24 and 25 of the attacks: stores that do not belong together are refused by both parties and stay
-    /// unchanged, whatever they hold. They become a pair only if nothing could be lost.
+    /// Rows 24 and 25 of the table of attacks: stores that do not belong together are refused by both parties
+    /// and stay unchanged, whatever they hold. They become a pair only if nothing could be lost.
     #[test]
     fn rows_24_and_25_strangers_stay_as_they_are() {
         let all = [Holds::Nothing, Holds::New, Holds::Begun, Holds::Stock, Holds::UsedUp, Holds::Burned];
@@ -1161,8 +1161,9 @@ mod tests {
         }
     }
 
-    /// Rows 24 and 25 of the attacks: a party that lies about its pair is refused, and the other party loses
-    /// nothing. If a party names the right pair without having its log, its store is treated as an old copy.
+    /// Rows 24 and 25 of the table of attacks: a party that lies about its pair is refused, and the other
+    /// party loses nothing. If a party names the right pair without having its log, its store is treated as
+    /// an old copy.
     #[test]
     fn rows_24_and_25_lies_about_a_pair_gain_nothing() {
         for liar in [Party::Garbler, Party::Evaluator] {

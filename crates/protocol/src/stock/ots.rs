@@ -181,8 +181,8 @@ mod tests {
     use brickwork_base::random::Rng;
     use brickwork_testing::Replayable as _;
 
-    /// Row 25 of the attacks: records are read as they were written, and a choice that is neither 0 nor 1 is
-    /// refused.
+    /// Row 25 of the table of attacks: records are read as they were written, and a choice that is neither 0
+    /// nor 1 is refused.
     #[test]
     fn row_25_records_are_read_as_they_were_written() {
         let mut rng = Rng::replayable("test OTs");

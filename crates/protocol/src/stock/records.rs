@@ -702,7 +702,7 @@ mod tests {
         assert!(large.iter().zip([6, 7, 8]).all(|(read, item)| *read != item));
     }
 
-    /// Row 25 of the attacks: a record whose header differs from the index is refused.
+    /// Row 25 of the table of attacks: a record whose header differs from the index is refused.
     #[test]
     fn row_25_other_columns_are_refused() {
         let whole = record(&mut Chain::random().unwrap());

@@ -496,10 +496,10 @@ pub(super) fn runs(
     })
 }
 
-/// Rows 16 and 24 of the attacks: two connections between the same two stores are open at the same time, and
-/// both list all epochs. Each uses another epoch. A third connection finds no free epoch. This burns nothing,
-/// and the third session may make a new epoch. The epoch of a session is free again when the session has
-/// ended.
+/// Rows 16 and 24 of the table of attacks: two connections between the same two stores are open at the same
+/// time, and both list all epochs. Each uses another epoch. A third connection finds no free epoch. This
+/// burns nothing, and the third session may make a new epoch. The epoch of a session is free again when the
+/// session has ended.
 #[test]
 fn rows_16_and_24_sessions_at_once_are_in_epochs_of_their_own() {
     let both = Together::new(2, 6);
@@ -529,8 +529,8 @@ fn rows_16_and_24_sessions_at_once_are_in_epochs_of_their_own() {
     assert!(both.left(0).iter().all(innocent), "{:?}", both.left(0));
 }
 
-/// Rows 16, 20 and 24 of the attacks: in one of two sessions the peer cheats or dies. The other session
-/// continues in its own epoch.
+/// Rows 16, 20 and 24 of the table of attacks: in one of two sessions the peer cheats or dies. The other
+/// session continues in its own epoch.
 #[test]
 fn rows_16_20_and_24_the_other_session_goes_on() {
     for fate in [Fate::SendsTooMuch, Fate::DiesBeforeSending, Fate::DiesAfterSending] {
@@ -560,8 +560,8 @@ fn rows_16_20_and_24_the_other_session_goes_on() {
     }
 }
 
-/// Rows 16, 20 and 24 of the attacks: many sessions of the same two parties run to the end at the same time.
-/// No pad hides two messages, nothing is burned, and both logs are the same.
+/// Rows 16, 20 and 24 of the table of attacks: many sessions of the same two parties run to the end at the
+/// same time. No pad hides two messages, nothing is burned, and both logs are the same.
 #[test]
 fn rows_16_20_and_24_many_sessions_at_once() {
     let both = Together::new(3, 20);
@@ -635,8 +635,8 @@ fn another_protocol_fills_and_takes() {
     assert_eq!(world.sent.lock().unwrap().len(), 12);
 }
 
-/// Rows 16, 20 and 21 of the attacks: wherever either party crashes, the next connections continue. No pad
-/// hides two messages, and only the items that a program took are burned.
+/// Rows 16, 20 and 21 of the table of attacks: wherever either party crashes, the next connections continue.
+/// No pad hides two messages, and only the items that a program took are burned.
 #[test]
 fn rows_16_20_and_21_another_protocol_dies_anywhere() {
     use Fate::{
@@ -672,8 +672,8 @@ fn rows_16_20_and_21_another_protocol_dies_anywhere() {
     }
 }
 
-/// Row 16 of the attacks: a party that fails a check costs the other party its epoch. The burn is on disk
-/// before a retry.
+/// Row 16 of the table of attacks: a party that fails a check costs the other party its epoch. The burn is on
+/// disk before a retry.
 #[test]
 fn row_16_a_cheat_burns_another_protocols_epoch() {
     let world = World::new();
@@ -685,8 +685,8 @@ fn row_16_a_cheat_burns_another_protocols_epoch() {
     assert!(again.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{again:?}");
 }
 
-/// Row 16 of the attacks: if an entry names a batch twice, it gets different items each time, even if they
-/// share a record.
+/// Row 16 of the table of attacks: if an entry names a batch twice, it gets different items each time, even
+/// if they share a record.
 #[test]
 fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     let folder = tempfile::tempdir().unwrap();
@@ -786,8 +786,8 @@ fn shared(world: &World) -> [Vec<EpochEntry>; 2] {
 const A_RECORD: usize = 10_000 + 2 * 4 + 16;
 const PADS_IN_16_RECORDS: usize = 20_000;
 
-/// Row 23 of the attacks: a record that is damaged at one party, or at each, is lost at both. The program
-/// still runs, and both logs record the loss.
+/// Row 23 of the table of attacks: a record that is damaged at one party, or at each, is lost at both. The
+/// program still runs, and both logs record the loss.
 #[test]
 fn row_23_a_damaged_record_costs_itself_at_both_parties() {
     let a_record = PADS_IN_16_RECORDS as u64 / 16;
@@ -817,8 +817,8 @@ fn row_23_a_damaged_record_costs_itself_at_both_parties() {
     }
 }
 
-/// Row 23 of the attacks: a party whose whole stock is damaged, or that claims so, costs the other party only
-/// a few records before the program is refused.
+/// Row 23 of the table of attacks: a party whose whole stock is damaged, or that claims so, costs the other
+/// party only a few records before the program is refused.
 #[test]
 fn row_23_damage_without_end_is_refused() {
     for role in ["Garbler", "Evaluator"] {
@@ -835,8 +835,8 @@ fn row_23_damage_without_end_is_refused() {
     }
 }
 
-/// Row 21 of the attacks: one party has removed damaged items, and the other crashed before that. It removes
-/// them in the next connection.
+/// Row 21 of the table of attacks: one party has removed damaged items, and the other crashed before that. It
+/// removes them in the next connection.
 #[test]
 fn row_21_damaged_items_are_taken_out_at_both_or_soon() {
     for ahead in ["Garbler", "Evaluator"] {
@@ -854,8 +854,8 @@ fn row_21_damaged_items_are_taken_out_at_both_or_soon() {
     }
 }
 
-/// Row 18 of the attacks: a peer that reports damage in items that the program would not take, or that are
-/// not in stock, changes nothing.
+/// Row 18 of the table of attacks: a peer that reports damage in items that the program would not take, or
+/// that are not in stock, changes nothing.
 #[test]
 fn row_18_only_items_that_are_there_can_be_damaged() {
     let world = World::new();
@@ -915,8 +915,8 @@ fn row_18_only_items_that_are_there_can_be_damaged() {
     assert!(store.batches(&id).unwrap().iter().map(|batch| batch.left).eq([4, 5]));
 }
 
-/// Row 19 of the attacks: a greeting for stock that proposes parameters is refused, on the main connection
-/// and by workers.
+/// Row 19 of the table of attacks: a greeting for stock that proposes parameters is refused, on the main
+/// connection and by workers.
 #[test]
 fn row_19_a_greeting_for_stock_proposes_nothing() {
     for worker in [false, true] {
@@ -950,8 +950,8 @@ fn row_19_a_greeting_for_stock_proposes_nothing() {
     }
 }
 
-/// Row 21 of the attacks: an epoch that a protocol has closed gets no more stock, at the request of either
-/// party.
+/// Row 21 of the table of attacks: an epoch that a protocol has closed gets no more stock, at the request of
+/// either party.
 #[test]
 fn row_21_a_closed_epoch_is_not_filled() {
     let world = World::new();
@@ -981,8 +981,8 @@ fn fill_the_first(root: &Path, role: Party, channel: Channel) -> Result<(), Erro
     line.fill(Some(id), &[Asks(1)]).map(drop)
 }
 
-/// Row 16 of the attacks: a restored session uses no counter before it has entered the ranges of an entry,
-/// and never more than a range.
+/// Row 16 of the table of attacks: a restored session uses no counter before it has entered the ranges of an
+/// entry, and never more than a range.
 #[test]
 fn row_16_more_than_a_range_is_refused() {
     let world = World::new();
@@ -1106,8 +1106,8 @@ fn cut(
     ((garbler, evaluator), read, open)
 }
 
-/// Rows 4 and 20 of the attacks: the connection is cut at each byte. A cut costs an attempt only between the
-/// evaluator's challenge and the end of the step. The next connection makes the step.
+/// Rows 4 and 20 of the table of attacks: the connection is cut at each byte. A cut costs an attempt only
+/// between the evaluator's challenge and the end of the step. The next connection makes the step.
 #[test]
 fn row_04_a_cut_at_any_byte_costs_what_it_can_have_taught() {
     let noted = Arc::default();
@@ -1146,8 +1146,8 @@ fn in_vain(world: &World) -> (brickwork_store::Account, u128, Store) {
     (account.clone(), *vain, store)
 }
 
-/// Row 4 of the attacks: a party that breaks off until it likes the challenge gets only as many attempts as
-/// the promise of a run allows. Only the user can allow more, and new epochs do not help.
+/// Row 4 of the table of attacks: a party that breaks off until it likes the challenge gets only as many
+/// attempts as the promise of a run allows. Only the user can allow more, and new epochs do not help.
 #[test]
 fn row_04_attempts_are_counted_over_epochs() {
     let world = World::new();
@@ -1178,8 +1178,8 @@ fn row_04_attempts_are_counted_over_epochs() {
     assert!(met.iter().all(Result::is_ok), "{met:?}");
 }
 
-/// Row 4 of the attacks: a peer completes a step, and then takes all its items for a program that never runs.
-/// This counts as an attempt, like breaking off.
+/// Row 4 of the table of attacks: a peer completes a step, and then takes all its items for a program that
+/// never runs. This counts as an attempt, like breaking off.
 #[test]
 fn row_04_what_is_made_and_thrown_away_is_an_attempt() {
     let world = World::new();
@@ -1207,8 +1207,8 @@ fn row_04_what_is_made_and_thrown_away_is_an_attempt() {
     assert_eq!((attempts, in_vain(&world).1), (16, 16), "each has left its step's risk");
 }
 
-/// Row 4 of the attacks: an interrupted run counts all steps from which it took items, until a later run in
-/// the same epoch has ended.
+/// Row 4 of the table of attacks: an interrupted run counts all steps from which it took items, until a later
+/// run in the same epoch has ended.
 #[test]
 fn row_04_a_run_that_breaks_off_counts_until_one_has_ended() {
     let world = World::new();
@@ -1304,8 +1304,8 @@ fn steps(world: &World, role: Party, channel: Channel, stop: Option<&Stop>) -> R
     .map(drop)
 }
 
-/// Row 4 of the attacks: a connection that breaks before the peer has seen a challenge costs nothing, however
-/// often this happens.
+/// Row 4 of the table of attacks: a connection that breaks before the peer has seen a challenge costs
+/// nothing, however often this happens.
 #[test]
 fn row_04_what_breaks_before_the_challenge_is_no_attempt() {
     let world = World::new();
@@ -1321,7 +1321,7 @@ fn row_04_what_breaks_before_the_challenge_is_no_attempt() {
     assert!(met.iter().all(Result::is_ok), "{met:?}");
 }
 
-/// Row 4 of the attacks: a cheat that burns an epoch counts as an attempt.
+/// Row 4 of the table of attacks: a cheat that burns an epoch counts as an attempt.
 #[test]
 fn row_04_cheats_are_counted() {
     let world = World::new();

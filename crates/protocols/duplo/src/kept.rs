@@ -93,7 +93,7 @@ impl<A: Items> KeptCommitments<A> {
     }
 
     /// Keeps the outputs of a program that no party learns. Their authenticators are the last ones of
-    /// `input_authenticators`. `labels` are the labels of their wires, at the evaluator. `origins` are the
+    /// `input_authenticators`. `labels` has the labels of their wires, at the evaluator. `origins` are the
     /// batches that the step depends on.
     ///
     /// # Errors

@@ -480,7 +480,8 @@ mod tests {
         content
     }
 
-    /// Row 23 of the attacks: a file whose digest is right is refused if its version or its content is wrong.
+    /// Row 23 of the table of attacks: a file whose digest is right is refused if its version or its content
+    /// is wrong.
     #[test]
     fn row_23_wrong_content_with_a_right_digest_is_refused() {
         let file = |file_type: FileType, content: &[&[u8]]| {

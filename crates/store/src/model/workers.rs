@@ -353,7 +353,7 @@ fn explore(rule: Rule) -> Result<[usize; 4], Violation> {
     Ok([seen.len(), used, given_up, burned])
 }
 
-/// Rows 16, 20, 21 and 24 of the attacks: with both real rules the search finds no violation.
+/// Rows 16, 20, 21 and 24 of the table of attacks: with both real rules the search finds no violation.
 #[test]
 fn workers_make_a_step_together_or_not_at_all() {
     for rule in [Rule::AsItIs, Rule::Makers] {

@@ -205,8 +205,8 @@ fn goes_on(both: &Together) {
     sound(both);
 }
 
-/// Row 16 of the attacks: makers of one party or of both work beside threads, and a program takes items that
-/// all workers made.
+/// Row 16 of the table of attacks: makers of one party or of both work beside threads, and a program takes
+/// items that all workers made.
 #[test]
 fn row_16_a_program_takes_what_makers_made() {
     for makers in [
@@ -236,9 +236,9 @@ fn row_16_a_program_takes_what_makers_made() {
     }
 }
 
-/// Rows 16, 20 and 21 of the attacks: a maker of either party is killed before each of its messages. Before
-/// it has a share, nothing has begun. Afterwards its own party burns the epoch at once, and the peer burns it
-/// in the next connection. No item of it is used.
+/// Rows 16, 20 and 21 of the table of attacks: a maker of either party is killed before each of its messages.
+/// Before it has a share, nothing has begun. Afterwards its own party burns the epoch at once, and the peer
+/// burns it in the next connection. No item of it is used.
 #[test]
 fn rows_16_and_21_a_maker_that_is_lost_without_a_word_burns_the_epoch() {
     for role in 0..2 {
@@ -270,8 +270,8 @@ fn rows_16_and_21_a_maker_that_is_lost_without_a_word_burns_the_epoch() {
     }
 }
 
-/// Rows 17 and 21 of the attacks: a maker that reports a lost peer counts like any other lost worker, so no
-/// epoch burns.
+/// Rows 17 and 21 of the table of attacks: a maker that reports a lost peer counts like any other lost
+/// worker, so no epoch burns.
 #[test]
 fn row_21_a_maker_that_says_that_it_lost_the_peer_burns_nothing() {
     for (role, fate) in [0, 1]
@@ -297,8 +297,8 @@ fn row_21_a_maker_that_says_that_it_lost_the_peer_burns_nothing() {
     }
 }
 
-/// Row 16 of the attacks: a peer cheats against a maker. The maker reports it, and the coordinator burns the
-/// epoch before the maker closes its connection.
+/// Row 16 of the table of attacks: a peer cheats against a maker. The maker reports it, and the coordinator
+/// burns the epoch before the maker closes its connection.
 #[test]
 fn row_16_a_peer_that_cheats_at_a_maker_burns_the_epoch() {
     for (cheater, worker) in [(0, 1), (1, 0), (1, 2)] {
@@ -322,8 +322,8 @@ fn row_16_a_peer_that_cheats_at_a_maker_burns_the_epoch() {
     }
 }
 
-/// Row 18 of the attacks: an invalid message of a maker ends the step and burns the epoch, because nothing
-/// from this maker can be trusted. The error does not accuse the peer.
+/// Row 18 of the table of attacks: an invalid message of a maker ends the step and burns the epoch, because
+/// nothing from this maker can be trusted. The error does not accuse the peer.
 #[test]
 fn row_18_a_broken_maker_is_refused() {
     fn again(said: Said) -> Vec<u8> {
@@ -357,8 +357,8 @@ fn row_18_a_broken_maker_is_refused() {
     }
 }
 
-/// Row 24 of the attacks: two makers with one number, a maker with an unknown number, and makers with another
-/// step are refused.
+/// Row 24 of the table of attacks: two makers with one number, a maker with an unknown number, and makers
+/// with another step are refused.
 #[test]
 fn row_24_makers_of_others_are_refused() {
     for name in [0u32, 1, 3, u32::MAX] {
@@ -380,8 +380,8 @@ fn row_24_makers_of_others_are_refused() {
     }
 }
 
-/// Row 21 of the attacks: a coordinator dies while makers have the epoch's secrets. The next process that
-/// opens the store burns the epoch, in any step.
+/// Row 21 of the table of attacks: a coordinator dies while makers have the epoch's secrets. The next process
+/// that opens the store burns the epoch, in any step.
 #[test]
 fn row_21_a_coordinator_that_dies_leaves_a_burn_behind() {
     let (key, role) = (StoreKey::from_bytes([7; 32]), Party::Garbler);
@@ -407,7 +407,8 @@ fn row_21_a_coordinator_that_dies_leaves_a_burn_behind() {
     }
 }
 
-/// Row 18 of the attacks: a message is read completely or refused, and writing it again gives the same bytes.
+/// Row 18 of the table of attacks: a message is read completely or refused, and writing it again gives the
+/// same bytes.
 #[test]
 fn row_18_words_are_bounded() {
     let cheat = Error::from(brickwork_base::Malformed::UnexpectedMessage);
@@ -420,7 +421,8 @@ fn row_18_words_are_bounded() {
     assert!((0..bytes.len()).all(|end| read(&bytes[..end]).is_err()) && read(&bytes).is_ok());
 }
 
-/// Row 18 of the attacks: any bytes are read as a message or refused, and an error never accuses the peer.
+/// Row 18 of the table of attacks: any bytes are read as a message or refused, and an error never accuses the
+/// peer.
 #[test]
 fn row_18_no_word_is_too_much() {
     let batch = Batch { kind: 1, name: "b".into(), component: [2; 32], header: vec![3; 40] };

@@ -107,8 +107,8 @@ fn a_worker_of_the_other_role_is_refused() {
     assert!(matches!(refused, Err(Error::Usage(why)) if why.contains("another role")));
 }
 
-/// Row 16 of the attacks: several workers make a step, in consecutive ranges. Then a program takes items of
-/// different workers, more than any one of them made.
+/// Row 16 of the table of attacks: several workers make a step, in consecutive ranges. Then a program takes
+/// items of different workers, more than any one of them made.
 #[test]
 fn row_16_a_program_takes_what_several_workers_made() {
     let both = Together::new(0, 0);
@@ -137,9 +137,9 @@ fn row_16_a_program_takes_what_several_workers_made() {
     assert_eq!(both.stores[0].epochs().unwrap().len(), 2);
 }
 
-/// Rows 16 and 21 of the attacks: one worker of either party is lost, at any point. The step ends at both
-/// parties with an error that names a worker. None of its items is used, no range is used again, and the next
-/// connection repeats the step.
+/// Rows 16 and 21 of the table of attacks: one worker of either party is lost, at any point. The step ends at
+/// both parties with an error that names a worker. None of its items is used, no range is used again, and the
+/// next connection repeats the step.
 #[test]
 fn rows_16_and_21_a_worker_that_is_lost_ends_the_step() {
     for (role, worker) in [(0, 0), (0, 2), (1, 0), (1, 1)] {
@@ -170,8 +170,8 @@ fn rows_16_and_21_a_worker_that_is_lost_ends_the_step() {
     }
 }
 
-/// Row 16 of the attacks: a worker that makes another worker's share is refused, and the epoch is burned at
-/// once for all workers, on disk.
+/// Row 16 of the table of attacks: a worker that makes another worker's share is refused, and the epoch is
+/// burned at once for all workers, on disk.
 #[test]
 fn row_16_a_worker_in_the_range_of_another_burns_the_epoch() {
     for (cheater, worker) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
@@ -190,8 +190,8 @@ fn row_16_a_worker_in_the_range_of_another_burns_the_epoch() {
     }
 }
 
-/// Row 24 of the attacks: connections are refused before a range is used if a third party has exchanged them,
-/// if they belong to another session, or if two have the same worker.
+/// Row 24 of the table of attacks: connections are refused before a range is used if a third party has
+/// exchanged them, if they belong to another session, or if two have the same worker.
 #[test]
 fn row_24_workers_of_others_are_refused() {
     // One party's connections belong to another session.

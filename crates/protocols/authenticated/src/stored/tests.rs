@@ -617,7 +617,7 @@ fn a_request_is_made_in_lots_with_room_for_attempts() {
     }
 }
 
-/// Row 19 of the attacks: a request for nothing, and inputs of another length, are refused.
+/// Row 19 of the table of attacks: a request for nothing, and inputs of another length, are refused.
 #[test]
 fn row_19_what_does_not_fit_is_refused() {
     let (folders, program) = (Folders::new(), library::millionaires().unwrap());

@@ -23,7 +23,7 @@ fn is_right(program: &Arc<Program>, security: u32, cot: Cot, rng: &mut Rng) {
     }
 }
 
-/// Row 19 of the attacks: an input of a wrong length is refused before anything is sent.
+/// Row 19 of the table of attacks: an input of a wrong length is refused before anything is sent.
 #[test]
 fn row_19_inputs_of_another_length() {
     let program = Arc::new(random_program(&mut Rng::replayable("test programs")));
@@ -170,8 +170,8 @@ fn crossings_do_not_grow_with_parts() {
     assert_eq!(all, [[12, 13, 17, 18, 30], [13, 14, 18, 19, 31]]);
 }
 
-/// Row 5 of the attacks: a wrong share of an opened difference is noticed in every part of a lot. The
-/// evaluator opens all parts before it receives tables, and computes the words of most parts twice.
+/// Row 5 of the table of attacks: a wrong share of an opened difference is noticed in every part of a lot.
+/// The evaluator opens all parts before it receives tables, and computes the words of most parts twice.
 #[test]
 fn row_05_a_wrong_share_in_any_part_is_seen() {
     let program = Arc::new(chain(Recipient::Both).repeat(20).unwrap());

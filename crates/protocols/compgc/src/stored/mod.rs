@@ -90,7 +90,7 @@ impl Stocked {
         Ok((done, Stocked(line)))
     }
 
-    /// Runs a program on stock. `input` are the bits of this party's input ports.
+    /// Runs a program on stock. `input` has the bits of this party's input ports.
     ///
     /// # Errors
     /// As [`Stocked::preprocess`]. [`Error::Stock`] if an item is missing and `lacking` forbids making it,

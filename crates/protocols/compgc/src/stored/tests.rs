@@ -245,8 +245,8 @@ fn row_23_a_program_skips_what_is_damaged() {
     }
 }
 
-/// Row 21 of the attacks: an interrupted filling continues. Completed steps are not made again; incomplete
-/// steps are never used.
+/// Row 21 of the table of attacks: an interrupted filling continues. Completed steps are not made again;
+/// incomplete steps are never used.
 #[test]
 fn row_21_an_interrupted_filling_goes_on() {
     let small = library::millionaires().unwrap();
@@ -269,8 +269,8 @@ fn row_21_an_interrupted_filling_goes_on() {
     }
 }
 
-/// Rows 16, 20 and 21 of the attacks. Wherever a party dies, both parties lose the items that the program
-/// took. No two programs share a copy or an OT, and later programs give the right outputs.
+/// Rows 16, 20 and 21 of the table of attacks. Wherever a party dies, both parties lose the items that the
+/// program took. No two programs share a copy or an OT, and later programs give the right outputs.
 #[test]
 fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     let program = library::millionaires().unwrap();
@@ -308,7 +308,8 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     }
 }
 
-/// Row 16 of the attacks: a message of a wrong length is refused, and burns everything with the same offset.
+/// Row 16 of the table of attacks: a message of a wrong length is refused, and burns everything with the same
+/// offset.
 #[test]
 fn row_16_a_malformed_message_burns_the_epoch() {
     let program = library::millionaires().unwrap();
@@ -357,7 +358,8 @@ fn a_store_of_another_protocol_is_refused() {
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Usage(_)))), "{refused:?}");
 }
 
-/// Row 19 of the attacks: an input of another length, and a program that no promise covers, are refused.
+/// Row 19 of the table of attacks: an input of another length, and a program that no promise covers, are
+/// refused.
 #[test]
 fn row_19_what_does_not_fit_is_refused() {
     let program = without_anything();
@@ -393,7 +395,7 @@ fn a_request_that_lacks_nothing_is_made_again() {
     assert_eq!(asked.missing(&there), asked);
 }
 
-/// Row 25 of the attacks: a session's secrets of a wrong version or length are refused.
+/// Row 25 of the table of attacks: a session's secrets of a wrong version or length are refused.
 #[test]
 fn row_25_secrets_that_are_none_are_refused() {
     check_secrets_of_a_sender::<CompGc>();

@@ -55,8 +55,8 @@ fn make(root: &Path, request: Request, workers: [Vec<Worker>; 2], makers: [usize
     })
 }
 
-/// Rows 4 and 16 of the attacks: a program solders the items of all workers, makers or not. Its result is
-/// right, and its bound covers the batches of all workers.
+/// Rows 4 and 16 of the table of attacks: a program solders the items of all workers, makers or not. Its
+/// result is right, and its bound covers the batches of all workers.
 #[test]
 fn rows_04_and_16_a_program_solders_what_makers_made() {
     let program = chain();
@@ -97,8 +97,8 @@ fn the_peer_sees_no_maker() {
     assert_eq!(sent([3, 2]), threads);
 }
 
-/// Row 16 of the attacks: a maker detects the peer's cheat like any worker, and the epoch burns for all
-/// workers. Both parties can then begin a new epoch.
+/// Row 16 of the table of attacks: a maker detects the peer's cheat like any worker, and the epoch burns for
+/// all workers. Both parties can then begin a new epoch.
 #[test]
 fn row_16_a_check_that_fails_at_a_maker_burns_for_all() {
     let program = chain();

@@ -339,8 +339,8 @@ fn row_12_lies_about_ots_made_on_the_spot_end_the_same_for_every_input() {
     }
 }
 
-/// Row 18 of the attacks: any lie of a peer about its log ends in a typed error, and nothing that depends on
-/// stock is sent.
+/// Row 18 of the table of attacks: any lie of a peer about its log ends in a typed error, and nothing that
+/// depends on stock is sent.
 #[test]
 fn rows_18_and_24_lies_about_a_log() {
     let program = toy();
@@ -390,8 +390,8 @@ fn rows_18_and_24_lies_about_a_log() {
     }
 }
 
-/// Row 24 of the attacks. A party with a different log is refused at each comparison: after the greeting,
-/// with a new epoch, after a step is begun, written and made, and with the items of a program.
+/// Row 24 of the table of attacks. A party with a different log is refused at each comparison: after the
+/// greeting, with a new epoch, after a step is begun, written and made, and with the items of a program.
 #[test]
 fn row_24_who_stands_elsewhere_is_refused_at_every_meeting() {
     let program = toy();
@@ -418,7 +418,7 @@ fn row_24_who_stands_elsewhere_is_refused_at_every_meeting() {
     }
 }
 
-/// Row 24 of the attacks: both parties take the same items for a program, or none.
+/// Row 24 of the table of attacks: both parties take the same items for a program, or none.
 #[test]
 fn row_24_who_takes_something_else_is_refused() {
     let program = toy();

@@ -152,8 +152,8 @@ pub(super) fn entries(root: &Path, party: Party) -> Vec<u64> {
     entries
 }
 
-/// Rows 4 and 16 of the attacks: a program solders buckets of three workers, none of which made enough alone.
-/// The reported bound covers the cut-and-chooses of all of them.
+/// Rows 4 and 16 of the table of attacks: a program solders buckets of three workers, none of which made
+/// enough alone. The reported bound covers the cut-and-chooses of all of them.
 #[test]
 fn rows_04_and_16_a_program_solders_what_several_workers_made() {
     let (folder, program) = (tempfile::tempdir().unwrap(), chain());
@@ -238,7 +238,7 @@ pub(super) fn alters(point: Point, place: usize, bits: u8) -> Hooks {
     Hooks { alter: Some(alter), ..Hooks::none() }
 }
 
-/// Row 16 of the attacks: a failed check of any worker burns the epoch for all workers.
+/// Row 16 of the table of attacks: a failed check of any worker burns the epoch for all workers.
 #[test]
 fn row_16_a_failed_check_of_one_worker_burns_for_all() {
     for worker in 0..WORKERS {
@@ -276,9 +276,9 @@ fn exchange() -> [RangesHook; 2] {
     })
 }
 
-/// Row 16 of the attacks: two workers of a cheater swap their ranges, although they announced the right
-/// ranges on their connections. Their streams do not match the peer's, and the epoch is burned. (With OTs, a
-/// cheating garbler's own check would fail first, so this case makes none.)
+/// Row 16 of the table of attacks: two workers of a cheater swap their ranges, although they announced the
+/// right ranges on their connections. Their streams do not match the peer's, and the epoch is burned. (With
+/// OTs, a cheating garbler's own check would fail first, so this case makes none.)
 #[test]
 fn row_16_workers_that_exchange_their_ranges_are_refused() {
     for (cheater, cheat) in [(Party::Garbler, Cheat::Commitment), (Party::Evaluator, Cheat::OtExtension)] {
@@ -321,9 +321,9 @@ impl Write for Severed {
 
 impl Stream for Severed {}
 
-/// Rows 4, 16, 20 and 21 of the attacks: the connection of one worker ends after any number of bytes that
-/// either party has read. If the step is not completed, the items of all workers are unusable and the ranges
-/// are not used again. Its risk counts, nothing is burned, and the next connection makes the step.
+/// Rows 4, 16, 20 and 21 of the table of attacks: the connection of one worker ends after any number of bytes
+/// that either party has read. If the step is not completed, the items of all workers are unusable and the
+/// ranges are not used again. Its risk counts, nothing is burned, and the next connection makes the step.
 #[test]
 fn rows_04_16_20_and_21_a_worker_is_lost_anywhere() {
     let (program, mut lost, mut survived, mut attempts) = (chain(), 0, 0, 0);
@@ -378,8 +378,8 @@ fn rows_04_16_20_and_21_a_worker_is_lost_anywhere() {
     assert!(lost > 16 && survived >= 2 && attempts > 8, "{lost} {survived} {attempts}");
 }
 
-/// Row 24 of the attacks: workers of two meetings at once between the same parties. A worker of one meeting
-/// is refused by the other.
+/// Row 24 of the table of attacks: workers of two meetings at once between the same parties. A worker of one
+/// meeting is refused by the other.
 #[test]
 fn row_24_workers_belong_to_one_meeting() {
     let (folder, program) = (tempfile::tempdir().unwrap(), chain());
