@@ -38,6 +38,7 @@ pub struct PartyTask {
 
 /// The way to reach the peer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Endpoint {
     /// This party listens at this address.
     Listen(String),

@@ -15,5 +15,5 @@ pub mod worker;
 #[doc(hidden)]
 pub use brickwork_jobs::{control, coordinator, entered, lane, ledger, ledger_file, reports, terms};
 pub use report::{JobPartitions, JobReport, JobSecurity};
-pub use request::{CoordinatorAddress, JobRequest, Listens, PeerAddress, WorkerOptions};
+pub use request::{CoordinatorAddress, JobRequest, Listens, WorkerOptions};
 pub use worker::{LaneWorker, WorkerRequest};

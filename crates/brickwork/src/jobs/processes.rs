@@ -18,10 +18,11 @@ use brickwork_jobs::coordinator::{Evidence, News, WorkerEnding, WorkerOrder};
 use brickwork_jobs::terms::{JobId, JobTerms, LaneNumber, Partition};
 use serde::{Deserialize, Serialize};
 
-use super::request::{JobRequest, PeerAddress, WorkerOptions, parts};
+use super::request::{JobRequest, WorkerOptions, parts};
 use super::worker::{WorkerEvent, WorkerReport, WorkerRequest, WorkerStart, WorkerTask};
 use crate::engine::link::Relay;
 use crate::engine::request::LinkSpeed;
+use crate::engine::task::Endpoint;
 use crate::failure::Error;
 
 /// A worker's process, and the way to its stdin. A thread writes there, so a process that does not read never
@@ -157,7 +158,7 @@ impl<'r> WorkerProcesses<'r> {
         &self,
         lane: LaneNumber,
         attempt: u32,
-        address: Option<PeerAddress>,
+        address: Option<Endpoint>,
     ) -> Result<(Child, Sender<String>), ProtocolError> {
         let words = &self.request.workers.command;
         let words: Vec<String> = words.iter().map(|word| word.replace("{lane}", &lane.to_string())).collect();
@@ -195,7 +196,7 @@ impl<'r> WorkerProcesses<'r> {
         self.finish(lane);
         let WorkerOptions { peer_hosts, listen, advertise, .. } = &self.request.workers;
         let address = match &address {
-            None => PeerAddress::Listen(listen.clone()),
+            None => Endpoint::Listen(listen.clone()),
             Some(address) => {
                 let mut address = allowed(peer_hosts, self.request.control.connect.as_deref(), address)?;
                 if let Some(link) = self.link {
@@ -203,7 +204,7 @@ impl<'r> WorkerProcesses<'r> {
                     address = relay.address().to_string();
                     self.relays.insert(lane, relay);
                 }
-                PeerAddress::Connect(address)
+                Endpoint::Connect(address)
             }
         };
         let (mut child, tasks) = self.spawn(lane, attempt, Some(address))?;

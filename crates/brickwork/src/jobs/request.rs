@@ -11,6 +11,7 @@ use brickwork_wire::tls::{self, Identity, Listener, PublicKey};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::request::SECURITY;
+use crate::engine::task::Endpoint;
 use crate::engine::ways::ordered;
 use crate::failure::Error;
 use crate::{files, reading};
@@ -116,20 +117,10 @@ impl Default for WorkerOptions {
     }
 }
 
-/// The address of a party or of its peer.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PeerAddress {
-    /// This party listens at this address.
-    Listen(String),
-    /// The peer listens at this address.
-    Connect(String),
-}
-
 /// Learns the address at which this party listens.
 pub type Listens<'l> = dyn FnMut(SocketAddr) -> Result<(), Error> + 'l;
 
-impl PeerAddress {
+impl Endpoint {
     /// Connects to the peer, or waits for it.
     pub(super) fn meet(
         &self,
@@ -138,12 +129,12 @@ impl PeerAddress {
         listens: &mut Listens,
     ) -> Result<Channel, Error> {
         Ok(match self {
-            PeerAddress::Listen(address) => {
+            Endpoint::Listen(address) => {
                 let listener = Listener::bind(address, identity, peer, options)?;
                 listens(listener.local_addr()?)?;
                 listener.accept()?
             }
-            PeerAddress::Connect(address) => tls::connect(address, identity, peer, options)?,
+            Endpoint::Connect(address) => tls::connect(address, identity, peer, options)?,
         })
     }
 }
@@ -236,10 +227,10 @@ impl JobRequest {
         self.rows.as_deref().ok_or_else(missing)
     }
 
-    pub(super) fn place(&self) -> Result<PeerAddress, Error> {
+    pub(super) fn place(&self) -> Result<Endpoint, Error> {
         match (&self.control.listen, &self.control.connect) {
-            (Some(address), None) => Ok(PeerAddress::Listen(address.clone())),
-            (None, Some(address)) => Ok(PeerAddress::Connect(address.clone())),
+            (Some(address), None) => Ok(Endpoint::Listen(address.clone())),
+            (None, Some(address)) => Ok(Endpoint::Connect(address.clone())),
             _ => Err(Error::input("[control] must have listen at one party and connect at the other", HINT)),
         }
     }

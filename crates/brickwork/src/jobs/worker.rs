@@ -18,9 +18,10 @@ use brickwork_protocol::{PhaseReport, Promise, SessionProtocol as _, TABLE_MEMOR
 use brickwork_store::Store;
 use serde::{Deserialize, Serialize};
 
-use super::request::{Agreed, JobRequest, Listens, PeerAddress};
+use super::request::{Agreed, JobRequest, Listens};
 use crate::engine::Observe;
 use crate::engine::request::Resources;
+use crate::engine::task::Endpoint;
 use crate::failure::{Error, ErrorKind};
 use crate::program::MAX_PROGRAM_BYTES;
 use crate::reading::{self, GivenValue, ReadingOptions};
@@ -53,7 +54,7 @@ pub struct WorkerRequest {
     pub attempt: u32,
     /// The address of the worker or of its peer. A worker without one only reads the log of a stock.
     #[serde(default)]
-    pub address: Option<PeerAddress>,
+    pub address: Option<Endpoint>,
 }
 
 /// 32 bytes as hexadecimal digits.

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use brickwork::circuit::{Party, Program};
 use brickwork::control::Control;
+use brickwork::engine::task::Endpoint;
 use brickwork::jobs::terms::JobTerms;
-use brickwork::jobs::{LaneWorker, PeerAddress, WorkerRequest};
+use brickwork::jobs::{LaneWorker, WorkerRequest};
 use brickwork::wire::tls::{self, EndpointOptions, Identity};
 use brickwork::wire::{Channel, Tag};
 use serde_json::json;
@@ -55,7 +56,7 @@ impl OneLane {
             "retries": 0, "rows": [1], "folder": folder.path(), "store_key": file("store.key"),
             "control": {}, "workers": { "threads": 1 },
         }));
-        let address = Some(PeerAddress::Listen("127.0.0.1:0".into()));
+        let address = Some(Endpoint::Listen("127.0.0.1:0".into()));
         let (request, job, terms) = (request.unwrap(), [5; 32], terms.digest());
         let request = WorkerRequest { request, job, terms, lane: 0, attempt: 0, address };
         OneLane { request, program, keys: [here, there], folder }
