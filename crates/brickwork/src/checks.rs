@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::{Cheat, Malformed, authenticated, commit, compgc, duplo, ihash, jimu, lego, ot, semi_honest};
+use crate::engine::protocols::FAMILY;
+use crate::{Cheat, Malformed, commit, ihash, ot};
 
 /// Returns every check that a peer can fail.
 pub fn all() -> Vec<Cheat> {
@@ -15,12 +16,7 @@ pub fn all() -> Vec<Cheat> {
         .chain(of(ot::pcg::Cheat::ALL))
         .chain(of(commit::Cheat::ALL))
         .chain(of(ihash::Cheat::ALL))
-        .chain(of(duplo::Cheat::ALL))
-        .chain(of(authenticated::Cheat::ALL))
-        .chain(of(lego::Cheat::ALL))
-        .chain(of(jimu::Cheat::ALL))
-        .chain(of(compgc::Cheat::ALL))
-        .chain(of(semi_honest::Cheat::ALL))
+        .chain(FAMILY.iter().flat_map(|protocol| protocol.checks()))
         .collect();
     // Different parts may have checks of the same name.
     let mut seen = HashSet::new();

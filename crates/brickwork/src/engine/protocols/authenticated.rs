@@ -2,7 +2,7 @@
 //! garbled once.
 
 use brickwork_authenticated::{self as authenticated, Authenticated, Lacking, Preprocessed, Stocked};
-use brickwork_base::Error as ProtocolError;
+use brickwork_base::{Cheat, Error as ProtocolError};
 use brickwork_circuit::{Party, Program};
 use brickwork_duplo::cost::AS_GOOD_AS_FASTEST;
 use brickwork_primitives::ot::Cot;
@@ -25,11 +25,20 @@ use crate::engine::stocks::{
 use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
 use crate::plan::Cost;
+use crate::plan::Measure;
 use crate::program::repeated;
 
 impl EngineProtocol for Authenticated {
     fn model(&self) -> Model {
         Model::Malicious
+    }
+
+    fn measured(&self) -> Option<&'static dyn Measure> {
+        Some(&Authenticated)
+    }
+
+    fn checks(&self) -> Vec<Cheat> {
+        authenticated::Cheat::ALL.iter().map(|&check| check.into()).collect()
     }
 
     fn online_from(&self) -> &'static str {

@@ -1,7 +1,7 @@
 //! CompGC in the engine: for parties that trust each other to follow the protocol. Most of the work is done
 //! before the inputs are known.
 
-use brickwork_base::Error as ProtocolError;
+use brickwork_base::{Cheat, Error as ProtocolError};
 use brickwork_circuit::Program;
 use brickwork_compgc::{self as compgc, CompGc, Lacking, Preprocessed, Stocked, WARNING};
 use brickwork_duplo as duplo;
@@ -17,6 +17,7 @@ use crate::engine::stocks::{
 };
 use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
+use crate::plan::Measure;
 use crate::program::repeated;
 
 impl EngineProtocol for CompGc {
@@ -26,6 +27,14 @@ impl EngineProtocol for CompGc {
 
     fn warning(&self) -> Option<&'static str> {
         Some(WARNING)
+    }
+
+    fn measured(&self) -> Option<&'static dyn Measure> {
+        Some(&CompGc)
+    }
+
+    fn checks(&self) -> Vec<Cheat> {
+        compgc::Cheat::ALL.iter().map(|&check| check.into()).collect()
     }
 
     fn online_from(&self) -> &'static str {

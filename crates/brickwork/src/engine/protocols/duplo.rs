@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use brickwork_base::Error as ProtocolError;
+use brickwork_base::{Cheat, Error as ProtocolError};
 use brickwork_circuit::{Party, Program};
 use brickwork_duplo::{
     self as duplo, Duplo, Lacking, Preprocessed, Proposal, ProposalLimits, Request, Step, Stocked,
@@ -29,6 +29,7 @@ use crate::engine::work::{PartyWork, RunEstimate, fits_memory};
 use crate::failure::Error;
 use crate::plan;
 use crate::plan::Cost;
+use crate::plan::Measure;
 use crate::program::{gates_within, repeated};
 use crate::resources;
 
@@ -102,6 +103,14 @@ impl PartyWork<'_> {
 impl EngineProtocol for Duplo {
     fn model(&self) -> Model {
         Model::Malicious
+    }
+
+    fn measured(&self) -> Option<&'static dyn Measure> {
+        Some(&Duplo)
+    }
+
+    fn checks(&self) -> Vec<Cheat> {
+        brickwork_duplo::Cheat::ALL.iter().map(|&check| check.into()).collect()
     }
 
     fn online_from(&self) -> &'static str {

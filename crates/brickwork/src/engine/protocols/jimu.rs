@@ -1,7 +1,7 @@
 //! JIMU in the engine: secure against a cheater. It puts AND gates into buckets, with one global offset, or
 //! components, each with an offset of its own. A store may hold gates and components.
 
-use brickwork_base::Error as ProtocolError;
+use brickwork_base::{Cheat, Error as ProtocolError};
 use brickwork_circuit::{Party, Program};
 use brickwork_duplo as duplo;
 use brickwork_jimu::{self as jimu, Jimu, Lacking, Preprocessed, Stocked, Unit};
@@ -17,6 +17,7 @@ use crate::engine::stocks::{
 };
 use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
+use crate::plan::Measure;
 use crate::program::{fits, repeated};
 
 /// Returns the unit of cut-and-choose that the user named, if any.
@@ -53,6 +54,14 @@ fn gates_fit(program: &Program, executions: u32) -> Result<(), Error> {
 impl EngineProtocol for Jimu {
     fn model(&self) -> Model {
         Model::Malicious
+    }
+
+    fn measured(&self) -> Option<&'static dyn Measure> {
+        Some(&Jimu)
+    }
+
+    fn checks(&self) -> Vec<Cheat> {
+        jimu::Cheat::ALL.iter().map(|&check| check.into()).collect()
     }
 
     fn online_from(&self) -> &'static str {

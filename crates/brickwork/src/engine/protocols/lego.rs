@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use brickwork_base::Error as ProtocolError;
+use brickwork_base::{Cheat, Error as ProtocolError};
 use brickwork_circuit::{Component, Program};
 use brickwork_duplo as duplo;
 use brickwork_lego::{self as lego, Lacking, Lego, Preprocessed, Stocked};
@@ -18,11 +18,20 @@ use crate::engine::stocks::{
 };
 use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
+use crate::plan::Measure;
 use crate::program::repeated;
 
 impl EngineProtocol for Lego {
     fn model(&self) -> Model {
         Model::Malicious
+    }
+
+    fn measured(&self) -> Option<&'static dyn Measure> {
+        Some(&Lego)
+    }
+
+    fn checks(&self) -> Vec<Cheat> {
+        lego::Cheat::ALL.iter().map(|&check| check.into()).collect()
     }
 
     fn online_from(&self) -> &'static str {

@@ -54,7 +54,8 @@ pub fn executions(part: &Inventory, store: &Store, program: &Program) -> Result<
 }
 
 /// The protocols of the family.
-static FAMILY: [&dyn EngineProtocol; 6] = [&Duplo, &SemiHonest, &CompGc, &Jimu, &Lego, &Authenticated];
+pub(crate) static FAMILY: [&dyn EngineProtocol; 6] =
+    [&Duplo, &SemiHonest, &CompGc, &Jimu, &Lego, &Authenticated];
 
 /// The protocols that the caller has registered.
 static REGISTERED: RwLock<Vec<(Protocol, &'static dyn EngineProtocol)>> = RwLock::new(Vec::new());

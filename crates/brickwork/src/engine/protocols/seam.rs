@@ -1,6 +1,6 @@
 //! The interface between the engine and a protocol: the flags that it takes, its price, and its run.
 
-use brickwork_base::Error as ProtocolError;
+use brickwork_base::{Cheat, Error as ProtocolError};
 use brickwork_circuit::{self as circuit, Party};
 use brickwork_primitives::ot::Cot;
 use brickwork_protocol::{Model, PhaseReport, Promise, SessionProtocol};
@@ -17,6 +17,7 @@ use crate::engine::stocks::{FromStock, ProgramRun, Stocks, UngreetedConnection};
 use crate::engine::work::{PartyWork, RunEstimate};
 use crate::failure::Error;
 use crate::plan::Cost;
+use crate::plan::Measure;
 use crate::program::Program;
 
 /// The implementation of a protocol for the engine.
@@ -27,6 +28,16 @@ pub trait EngineProtocol: Sync {
     /// Returns the warning that users must see before they trust a run to it.
     fn warning(&self) -> Option<&'static str> {
         None
+    }
+
+    /// Returns the kinds of work that a calibration measures for this protocol.
+    fn measured(&self) -> Option<&'static dyn Measure> {
+        None
+    }
+
+    /// Returns the checks that a peer can fail only in this protocol.
+    fn checks(&self) -> Vec<Cheat> {
+        Vec::new()
     }
 
     /// Returns the first phase that needs an input of a party: this phase and all later ones are online.

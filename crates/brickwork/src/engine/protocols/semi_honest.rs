@@ -1,6 +1,6 @@
 //! Yao's protocol with half-gates in the engine: for parties that trust each other to follow the protocol.
 
-use brickwork_base::Error as ProtocolError;
+use brickwork_base::{Cheat, Error as ProtocolError};
 use brickwork_circuit::Program;
 use brickwork_protocol::{Model, PhaseReport, SessionProtocol};
 use brickwork_report::words::plural;
@@ -18,6 +18,7 @@ use crate::engine::stocks::{
 };
 use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
+use crate::plan::Measure;
 
 /// Returns the price of a run with OTs from this source.
 fn only_way(
@@ -40,6 +41,14 @@ impl EngineProtocol for SemiHonest {
 
     fn warning(&self) -> Option<&'static str> {
         Some(WARNING)
+    }
+
+    fn measured(&self) -> Option<&'static dyn Measure> {
+        Some(&SemiHonest)
+    }
+
+    fn checks(&self) -> Vec<Cheat> {
+        brickwork_semi_honest::Cheat::ALL.iter().map(|&check| check.into()).collect()
     }
 
     fn online_from(&self) -> &'static str {
