@@ -371,6 +371,13 @@ fn check_attempts(store: &Store, peer: Option<PublicKey>, is_enough: bool) -> Re
             continue;
         }
         let Account { protocol, .. } = &account;
+        if protocol == Account::ACCUSATION {
+            return Err(Error::new(
+                ErrorKind::Stock,
+                format!("{key} cheated, so `brickwork serve` does not connect to it"),
+                "docs/guides/operations.md says what to do; `brickwork stock forgive` lets it connect again",
+            ));
+        }
         if tried.is_used_up() && !is_enough {
             return Err(Error::new(
                 ErrorKind::Stock,

@@ -340,6 +340,10 @@ impl fmt::Display for StoreContents {
             writeln!(f, "pair {}: as {}, with {peer}", &id[..12], role(*own))?;
         }
         for FailedAttempts { role: own, peer, protocol, security, bound_log2, most } in &self.vain {
+            if protocol == Account::ACCUSATION {
+                writeln!(f, "{peer} cheated, so `brickwork serve` does not connect to it")?;
+                continue;
+            }
             writeln!(
                 f,
                 "begun as {} with {peer} ({protocol}, s = {security}) and not made: {} in all, over all \

@@ -37,6 +37,14 @@ pub struct Account {
 }
 
 impl Account {
+    /// The name in place of a protocol's in an account that records that the peer cheated a service.
+    pub const ACCUSATION: &str = "accusation";
+
+    /// Returns the account that records whether the peer cheated a service.
+    pub fn accusation(&self) -> Self {
+        Account { protocol: Self::ACCUSATION.into(), ..self.clone() }
+    }
+
     fn key(&self) -> [u8; 32] {
         let mut parts = vec![self.relation.role as u8];
         parts.extend(self.relation.identities.concat());

@@ -230,6 +230,8 @@ const MAX_ANNOUNCED: usize = 256;
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     Stopping,
+    /// The peer has cheated.
+    Accused,
     Peer,
     Attempts,
     Disk,
@@ -278,6 +280,8 @@ pub struct Desk {
     account: Account,
     /// True if this party makes no more stock with the peer until its user runs `stock forgive`.
     in_vain: AtomicBool,
+    /// True if the peer has cheated, also before a restart, until the user runs `stock forgive`.
+    accused: AtomicBool,
     /// True if the peer makes no more stock with this party.
     pub peer_in_vain: AtomicBool,
     /// Held while a program runs.
@@ -333,6 +337,7 @@ impl Desk {
         let burned = burned(&store)?.into_iter().map(|(id, _)| id).collect();
         let relation = Relation { role: party, identities: terms.identities };
         let account = Account { relation, protocol: "duplo".into(), security: terms.security };
+        let accused = store.vain(&account.accusation())? > 0;
         Ok(Desk {
             party,
             store,
@@ -353,6 +358,7 @@ impl Desk {
             filling: Mutex::default(),
             filled: Condvar::new(),
             broken_off: AtomicBool::new(false),
+            accused: AtomicBool::new(accused),
             account,
             in_vain: AtomicBool::new(false),
             peer_in_vain: AtomicBool::new(false),
@@ -373,6 +379,19 @@ impl Desk {
             self.figures.error(few);
         }
         Ok(())
+    }
+
+    /// Records in the store that the peer has cheated.
+    pub fn accuse(&self) {
+        let account = self.account.accusation();
+        if let Err(why) = self.store.lose_setup(&account, account.security.units()) {
+            tracing::error!(%why, "the store cannot record that the peer cheated");
+        }
+    }
+
+    /// Returns whether the peer has cheated, also before a restart.
+    pub fn is_accused(&self) -> bool {
+        self.accused.load(Ordering::SeqCst)
     }
 
     /// Returns the peer's attempts, and updates the metric about them.
@@ -410,8 +429,11 @@ impl Desk {
     fn hear_forgiven(&self) {
         match self.store.hear_forgiven() {
             Ok(accounts) if accounts.is_empty() => {}
-            Ok(_) => {
+            Ok(accounts) => {
                 self.in_vain.store(false, Ordering::SeqCst);
+                if accounts.contains(&self.account.accusation()) {
+                    self.accused.store(false, Ordering::SeqCst);
+                }
                 tracing::warn!(
                     "the failed attempts of peers are forgiven: somebody called `brickwork stock forgive`"
                 );
@@ -430,9 +452,12 @@ impl Desk {
     pub fn not_ready(&self) -> Vec<Reason> {
         let vain =
             "the service makes no more stock, because too many attempts failed: see `brickwork stock ls`";
+        let accused =
+            "the peer cheated, so the service does not connect to it: see docs/guides/operations.md";
         let peer = "the peer refuses to make more stock, because too many attempts failed";
         let reasons = [
             (self.is_stopping(), Cause::Stopping, "the service is shutting down"),
+            (self.is_accused(), Cause::Accused, accused),
             (!self.figures.is_connected(), Cause::Peer, "the peer is not connected"),
             (self.in_vain.load(Ordering::SeqCst), Cause::Attempts, vain),
             (self.peer_in_vain.load(Ordering::SeqCst), Cause::Attempts, peer),

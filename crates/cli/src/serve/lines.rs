@@ -251,6 +251,14 @@ pub fn keep(
     };
     ready(listener.as_ref());
     desk.warn_of_few_attempts()?;
+    if desk.is_accused() {
+        tracing::error!(
+            "the peer cheated, so the service does not connect to it until `brickwork stock forgive`"
+        );
+    }
+    while desk.is_accused() && !desk.is_stopping() {
+        std::thread::sleep(TICK);
+    }
     let (mut pause, mut penalty) = (MIN_PAUSE, MIN_PAUSE);
     while !desk.is_stopping() {
         let met = match &mut listener {
@@ -269,6 +277,7 @@ pub fn keep(
                 desk.trail.note(TrailEvent { reason, ..TrailEvent::new(EventKind::Meeting, outcome) });
                 desk.trail.enter(None);
                 if let Some(why @ Error::Peer(_)) = why {
+                    desk.accuse();
                     tracing::error!(%why, "the service ends, so it does not connect to the peer again");
                     return Err(why);
                 }

@@ -438,7 +438,8 @@ fn a_garbler_that_breaks_off_until_it_likes_the_challenge() {
     assert!(pair.audited(1).iter().any(|line| line["event"] == "forgiveness"));
 }
 
-/// If a peer fails a check, the service ends with an error and does not connect to it again.
+/// If a peer fails a check, the service ends with an error. After a restart it does not connect to the peer
+/// until its user forgives the peer.
 #[test]
 fn a_peer_that_cheats_is_not_met_again() {
     let program = entry("richer", "millionaires.bwp", "");
@@ -453,6 +454,21 @@ fn a_peer_that_cheats_is_not_met_again() {
     assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
     let said = object(&output);
     assert!(said["error"]["message"].as_str().is_some_and(|why| why.contains("cheated")), "{said}");
+
+    let evaluator = pair.start(1);
+    assert!(
+        listener.meet(b"", Some(Instant::now() + Duration::from_secs(2))).is_err(),
+        "it does not connect"
+    );
+    assert_eq!(evaluator.get("ready").json()["reasons"][0]["cause"], "accused");
+    let [store, key] = ["evaluator.store", "store.key"].map(|name| pair.keys.file(name));
+    let place = ["--store", &store, "--store-key", &key];
+    let listed = run(&[&["stock", "ls"], &place[..]].concat());
+    assert!(text(&listed.stdout).contains("cheated"), "{}", text(&listed.stdout));
+    let forgiven = run(&[&["stock", "forgive"], &place[..], &["--all"]].concat());
+    assert_eq!(forgiven.status.code(), Some(0), "{}", text(&forgiven.stderr));
+    drop(means.accept(&listener));
+    evaluator.stop();
 }
 
 /// If the peer fails a check on one line, the run on another line ends.
