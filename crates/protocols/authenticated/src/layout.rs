@@ -87,6 +87,10 @@ impl Lot {
     }
 }
 
+/// About the most input wires of the copies of a lot, which bound the memory for a lot of copies with few AND
+/// gates. A single copy may have more.
+const PORTS_OF_A_LOT: usize = 1 << 21;
+
 /// Puts copies of components into lots of about the same size. An item is a circuit and a number of copies.
 pub(super) fn lots<'c>(
     components: impl Iterator<Item = (&'c Circuit, usize)> + Clone,
@@ -99,10 +103,12 @@ pub(super) fn lots<'c>(
     for (component, (circuit, mut copies)) in components.enumerate() {
         while copies > 0 {
             let last = lots.last_mut().expect("the list of lots is never empty");
-            let here = match circuit.and_gates() {
+            let fits = |left: usize, each: usize| match each {
                 0 => copies,
-                ands => copies.min(target.saturating_sub(last.ands).div_ceil(ands)),
+                each => copies.min(left.div_ceil(each)),
             };
+            let ands = fits(target.saturating_sub(last.ands), circuit.and_gates());
+            let here = ands.min(fits(PORTS_OF_A_LOT.saturating_sub(last.ports), circuit.inputs()));
             last.add(component, circuit, here, sizes);
             copies -= here;
             if here == 0 {
@@ -451,6 +457,24 @@ mod tests {
         assert_ne!(with(Sizes { part: SIZES.part / 2, ..SIZES }), with(SIZES));
         assert_ne!(with(Sizes { portion: SIZES.portion / 2, ..SIZES }), with(SIZES));
         assert_ne!(with(Sizes { lot: SIZES.lot / 2, ..SIZES }), with(SIZES));
+    }
+
+    /// Copies with few or no AND gates are divided among lots, too, so a lot has bounded masks.
+    #[test]
+    fn copies_without_and_gates_fill_lots() {
+        use brickwork_circuit::Gate;
+        let xor = Circuit::new(2, [Gate::Xor(0, 1)], vec![2]).unwrap();
+        let wide = Circuit::new(1 << 10, [Gate::And(0, 1)], vec![1 << 10]).unwrap();
+        let huge = Circuit::new(2 * PORTS_OF_A_LOT as u32, [Gate::Xor(0, 1)], vec![0]).unwrap();
+        let copies = [(&xor, 5 * PORTS_OF_A_LOT / 2 + 1), (&wide, 3 << 11), (&huge, 2)];
+        let lots = lots(copies.into_iter(), SIZES);
+        for (component, (_, copies)) in copies.into_iter().enumerate() {
+            let parts = lots.iter().flat_map(|lot| &lot.parts).filter(|part| part.component == component);
+            assert_eq!(parts.map(|part| part.copies).sum::<usize>(), copies);
+        }
+        let (ports, most) = (lots.iter().map(|lot| lot.ports), PORTS_OF_A_LOT + (1 << 10));
+        let many: Vec<usize> = ports.filter(|&ports| ports > most).collect();
+        assert_eq!(many, [2 * PORTS_OF_A_LOT; 2], "only a single copy exceeds the bound");
     }
 
     /// The lots have about the same size, as near to the target as possible, and together hold all copies.
