@@ -64,8 +64,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     println!(
         "  memory {memory} for both, their inputs and outputs; predicted for one {} KiB, the other {} KiB",
-        predicted.garbler_memory_bytes >> 10,
-        predicted.evaluator_memory_bytes >> 10
+        predicted.memory_bytes.garbler >> 10,
+        predicted.memory_bytes.evaluator >> 10
     );
     println!("  after setup {after_setup:.4} s, {:.1} M AND/s", ands as f64 / after_setup / 1e6);
     println!("  {}", garbler.promise.model.name());

@@ -412,8 +412,8 @@ fn plan(work: &PartyWork) -> Result<(Planned, String), Error> {
     if let Some(Only { cost, .. }) =
         played.only_way(work.given.given(), executions, work.request, &RunEstimate::of(work.request)?)?
     {
-        let memory = cost.memory_bytes(work.party);
-        let disk = if work.party == Party::Evaluator { cost.disk_bytes } else { 0 };
+        let memory = cost.memory_bytes.of(work.party);
+        let disk = cost.disk_bytes.of(work.party);
         let planned = Planned { proposed: None, memory, disk };
         return Ok((planned, "this protocol has no choices".into()));
     }
@@ -429,7 +429,7 @@ fn plan(work: &PartyWork) -> Result<(Planned, String), Error> {
         Party::Evaluator => {
             let parameters = duplo::Parameters::choose(&work.job.program, work.job.security)?;
             let [_, memory] = duplo::memory::peaks(&work.job.program, &parameters);
-            let disk = duplo::memory::files(&work.job.program, &parameters);
+            let [_, disk] = duplo::memory::files(&work.job.program, &parameters);
             (None, parameters, work.job.program.clone(), memory, disk)
         }
     };

@@ -8,6 +8,7 @@ use crate::engine::request::{AgreedParameters, LinkSpeed, Protocol, RunRequest};
 use crate::engine::ways::{Candidate, Protocols, RunPart};
 use crate::engine::work::RunEstimate;
 use crate::failure::Error;
+use crate::plan::PartyBytes;
 use crate::program::Program;
 
 /// The predicted cost of a run. Bytes and round trips are exact; seconds and memory are estimates.
@@ -45,10 +46,10 @@ pub struct Plan {
     pub evaluator_sent_bytes: u64,
     /// Round trips of the network.
     pub round_trips: f64,
-    /// Memory of the garbler, in bytes.
-    pub garbler_memory_bytes: u64,
-    /// Memory of the evaluator, in bytes.
-    pub evaluator_memory_bytes: u64,
+    /// Memory of each party, in bytes.
+    pub memory_bytes: PartyBytes,
+    /// Temporary files of each party, in bytes.
+    pub disk_bytes: PartyBytes,
     /// The promise of the run.
     pub promise: Promise,
 }
@@ -85,8 +86,8 @@ impl From<Candidate> for Plan {
             garbler_sent_bytes: sent(|phase| phase.garbler_sent_bytes),
             evaluator_sent_bytes: sent(|phase| phase.evaluator_sent_bytes),
             round_trips: cost.crossings() as f64 / 2.0,
-            garbler_memory_bytes: cost.garbler_memory_bytes,
-            evaluator_memory_bytes: cost.evaluator_memory_bytes,
+            memory_bytes: cost.memory_bytes,
+            disk_bytes: cost.disk_bytes,
             promise,
         }
     }

@@ -536,9 +536,8 @@ fn another_cut_must_be_worth_it() {
             crossings: 0,
         }],
         cpu_seconds: seconds,
-        garbler_memory_bytes: 0,
-        evaluator_memory_bytes: 0,
-        disk_bytes: 0,
+        memory_bytes: plan::PartyBytes::default(),
+        disk_bytes: plan::PartyBytes::default(),
     };
     let best = |seconds: &[f64]| plan::best_cut(&seconds.iter().map(|&s| of(s)).collect::<Vec<_>>());
     assert_eq!(best(&[]), None);

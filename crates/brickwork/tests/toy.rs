@@ -12,7 +12,7 @@ use brickwork::engine::protocols::{EngineProtocol, Only, PreparedRun, RunResult,
 use brickwork::engine::request::RunRequest;
 use brickwork::engine::work::{PartyWork, RunEstimate};
 use brickwork::options::{RunOptions, from_json};
-use brickwork::plan::{Cost, PhaseCost};
+use brickwork::plan::{Cost, PartyBytes, PhaseCost};
 use brickwork::protocol::{Model, PhaseReport, Promise};
 use brickwork::wire::tls::Met;
 use brickwork::wire::{Channel, Tag};
@@ -68,9 +68,8 @@ impl EngineProtocol for Toy {
             evaluator_sent_bytes: sent(program.input_width(Party::Evaluator)),
             crossings: 2,
         };
-        let (cpu_seconds, garbler_memory_bytes, evaluator_memory_bytes, disk_bytes) = (1e-3, 0, 0, 0);
-        let phases = vec![phase];
-        let cost = Cost { phases, cpu_seconds, garbler_memory_bytes, evaluator_memory_bytes, disk_bytes };
+        let (memory_bytes, disk_bytes) = (PartyBytes::default(), PartyBytes::default());
+        let cost = Cost { phases: vec![phase], cpu_seconds: 1e-3, memory_bytes, disk_bytes };
         Ok(Some(Only::new(cost, promise())))
     }
 

@@ -46,12 +46,10 @@ pub struct Cost {
     pub phases: Vec<PhaseCost>,
     /// CPU time of both parties, estimated.
     pub cpu_seconds: f64,
-    /// Peak memory of the garbler in bytes, estimated.
-    pub garbler_memory_bytes: u64,
-    /// Peak memory of the evaluator in bytes, estimated.
-    pub evaluator_memory_bytes: u64,
-    /// Bytes of temporary files.
-    pub disk_bytes: u64,
+    /// Peak memory of each party in bytes, estimated.
+    pub memory_bytes: PartyBytes,
+    /// Bytes of each party's temporary files.
+    pub disk_bytes: PartyBytes,
 }
 
 /// The form of a [`Cost`] in reports, with its sums.
@@ -61,17 +59,33 @@ struct Shown {
     seconds: f64,
     cpu_seconds: f64,
     round_trips: f64,
-    memory_bytes: Memory,
-    disk_bytes: u64,
+    memory_bytes: PartyBytes,
+    disk_bytes: PartyBytes,
 }
 
-/// The peak memory of both parties, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Memory {
+/// Bytes at each of both parties.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartyBytes {
     /// The garbler's.
     pub garbler: u64,
     /// The evaluator's.
     pub evaluator: u64,
+}
+
+impl PartyBytes {
+    /// Returns the bytes of one party.
+    pub fn of(self, party: Party) -> u64 {
+        match party {
+            Party::Garbler => self.garbler,
+            Party::Evaluator => self.evaluator,
+        }
+    }
+}
+
+impl From<[u64; 2]> for PartyBytes {
+    fn from([garbler, evaluator]: [u64; 2]) -> Self {
+        PartyBytes { garbler, evaluator }
+    }
 }
 
 impl From<Cost> for Shown {
@@ -80,7 +94,7 @@ impl From<Cost> for Shown {
             seconds: cost.seconds(),
             cpu_seconds: cost.cpu_seconds,
             round_trips: cost.crossings() as f64 / 2.0,
-            memory_bytes: cost.memory(),
+            memory_bytes: cost.memory_bytes,
             disk_bytes: cost.disk_bytes,
             phases: cost.phases,
         }
@@ -89,8 +103,7 @@ impl From<Cost> for Shown {
 
 impl From<Shown> for Cost {
     fn from(Shown { phases, cpu_seconds, memory_bytes, disk_bytes, .. }: Shown) -> Self {
-        let Memory { garbler: garbler_memory_bytes, evaluator: evaluator_memory_bytes } = memory_bytes;
-        Cost { phases, cpu_seconds, garbler_memory_bytes, evaluator_memory_bytes, disk_bytes }
+        Cost { phases, cpu_seconds, memory_bytes, disk_bytes }
     }
 }
 
@@ -103,19 +116,6 @@ impl Cost {
     /// Returns the exact bytes in both directions.
     pub fn bytes(&self) -> u64 {
         self.phases.iter().map(|phase| phase.garbler_sent_bytes + phase.evaluator_sent_bytes).sum()
-    }
-
-    /// Returns the peak memory of a party in bytes, estimated.
-    pub fn memory_bytes(&self, party: Party) -> u64 {
-        match party {
-            Party::Garbler => self.garbler_memory_bytes,
-            Party::Evaluator => self.evaluator_memory_bytes,
-        }
-    }
-
-    /// Returns the peak memory of both parties.
-    pub fn memory(&self) -> Memory {
-        Memory { garbler: self.garbler_memory_bytes, evaluator: self.evaluator_memory_bytes }
     }
 
     /// Returns the same cost with this many additional seconds of other work in a phase.
@@ -144,14 +144,8 @@ pub fn predict(script: &Script, machine: &Machine, link: &Link) -> Cost {
     }
     let Reading { mut phases, clock, .. } = reading;
     phases.sort_by_key(|phase| script.phases().iter().position(|name| *name == phase.name));
-    let [garbler_memory_bytes, evaluator_memory_bytes] = script.memory_bytes;
-    Cost {
-        phases,
-        cpu_seconds: clock.cpu,
-        garbler_memory_bytes,
-        evaluator_memory_bytes,
-        disk_bytes: script.disk_bytes,
-    }
+    let (memory_bytes, disk_bytes) = (script.memory_bytes.into(), script.disk_bytes.into());
+    Cost { phases, cpu_seconds: clock.cpu, memory_bytes, disk_bytes }
 }
 
 /// The number of repetitions that are evaluated step by step. Each further repetition counts as long as the

@@ -23,7 +23,7 @@ mod script;
 mod work;
 
 pub use cluster::{Lanes, Makespan, Stretch, Surroundings};
-pub use cost::{Cost, Memory, PhaseCost, WORTH_ANOTHER_CUT, best_cut, predict};
+pub use cost::{Cost, PartyBytes, PhaseCost, WORTH_ANOTHER_CUT, best_cut, predict};
 pub use link::Link;
 pub use machine::Machine;
 pub use measure::{Measure, REPEATS, beyond, fastest, measure, over_loopback, thread_seconds};

@@ -81,14 +81,14 @@ pub struct Script {
     steps: Vec<ScriptStep>,
     /// Peak memory of the garbler and of the evaluator in bytes, estimated.
     pub memory_bytes: [u64; 2],
-    /// Bytes of temporary files.
-    pub disk_bytes: u64,
+    /// Bytes of the temporary files of the garbler and of the evaluator.
+    pub disk_bytes: [u64; 2],
 }
 
 impl Script {
     /// Makes a script without steps, for a protocol with these phases in order.
     pub fn new(phases: &'static [&'static str]) -> Self {
-        Script { phases, steps: Vec::new(), memory_bytes: [0; 2], disk_bytes: 0 }
+        Script { phases, steps: Vec::new(), memory_bytes: [0; 2], disk_bytes: [0; 2] }
     }
 
     /// Returns all steps so far.

@@ -75,6 +75,11 @@ impl SpillFile {
     pub fn lose(&self) {
         self.file().set_len(0).unwrap();
     }
+
+    /// Returns the length of the file.
+    pub fn bytes(&self) -> u64 {
+        self.file().metadata().unwrap().len()
+    }
 }
 
 /// Returns an error if the system reports less than `bytes` of free space for temporary files.

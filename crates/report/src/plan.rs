@@ -28,7 +28,8 @@ pub(crate) fn page(record: &Value) -> String {
         ("Cut", Cell::any(&record["cut"])),
         ("Memory of the garbler", Cell::bytes(&record["memory_bytes"]["garbler"])),
         ("Memory of the evaluator", Cell::bytes(&record["memory_bytes"]["evaluator"])),
-        ("Temporary files", Cell::bytes(&record["disk_bytes"])),
+        ("Temporary files of the garbler", Cell::bytes(&record["disk_bytes"]["garbler"])),
+        ("Temporary files of the evaluator", Cell::bytes(&record["disk_bytes"]["evaluator"])),
     ]);
     if let Some(warning) = promise["warning"].as_str() {
         page.warning(warning);
@@ -266,7 +267,8 @@ pub(crate) fn page_of_proposal(record: &Value) -> String {
             Cell::seconds(&cost["cpu_seconds"]),
             Cell::bytes(&cost["memory_bytes"]["garbler"]),
             Cell::bytes(&cost["memory_bytes"]["evaluator"]),
-            Cell::bytes(&cost["disk_bytes"]),
+            Cell::bytes(&cost["disk_bytes"]["garbler"]),
+            Cell::bytes(&cost["disk_bytes"]["evaluator"]),
             Cell::seconds(&online["seconds"]),
             Cell::number(&online["garbler_sent_bytes"]),
             Cell::number(&online["evaluator_sent_bytes"]),

@@ -146,14 +146,15 @@ fn durations(page: &mut HtmlPage, phases: &[Value]) {
 
 /// Adds the predictions for the whole run.
 pub(crate) fn totals(page: &mut HtmlPage, cost: &Value) {
-    let memory = &cost["memory_bytes"];
+    let (memory, disk) = (&cost["memory_bytes"], &cost["disk_bytes"]);
     let rows = vec![
         vec![Cell::text("seconds"), Cell::seconds(&cost["seconds"])],
         vec![Cell::text("CPU time of both parties"), Cell::seconds(&cost["cpu_seconds"])],
         vec![Cell::text("round trips"), Cell::number(&cost["round_trips"])],
         vec![Cell::text("memory of the garbler"), Cell::bytes(&memory["garbler"])],
         vec![Cell::text("memory of the evaluator"), Cell::bytes(&memory["evaluator"])],
-        vec![Cell::text("temporary files"), Cell::bytes(&cost["disk_bytes"])],
+        vec![Cell::text("temporary files of the garbler"), Cell::bytes(&disk["garbler"])],
+        vec![Cell::text("temporary files of the evaluator"), Cell::bytes(&disk["evaluator"])],
     ];
     page.details(&HtmlTable { caption: "Predicted in all".into(), head: vec!["what", "predicted"], rows });
 }

@@ -70,7 +70,8 @@ fn cost() -> Value {
         "phases": [{"name": "setup", "seconds": 0.75, "garbler_sent_bytes": 9_001,
             "evaluator_sent_bytes": 9_002, "crossings": 3}],
         "seconds": 7.75, "cpu_seconds": 6.5, "round_trips": 5.5,
-        "memory_bytes": {"garbler": 55_555, "evaluator": 66_666}, "disk_bytes": 12_345,
+        "memory_bytes": {"garbler": 55_555, "evaluator": 66_666},
+        "disk_bytes": {"garbler": 12_345, "evaluator": 23_456},
     })
 }
 

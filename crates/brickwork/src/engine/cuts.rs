@@ -287,7 +287,7 @@ impl Search<'_> {
     /// Returns the index of the fastest cut that fits into the garbler's memory. If none fits, it is 0, the
     /// given cut.
     fn best_within(&self, memory: Option<u64>) -> usize {
-        let fits = |cut: &PricedCut| memory.is_none_or(|memory| cut.cost.garbler_memory_bytes <= memory);
+        let fits = |cut: &PricedCut| memory.is_none_or(|memory| cut.cost.memory_bytes.garbler <= memory);
         let places: Vec<usize> = (0..self.tried.len()).filter(|&k| fits(&self.tried[k])).collect();
         plan::best_cut(places.iter().map(|&k| &self.tried[k].cost)).map_or(0, |place| places[place])
     }

@@ -82,17 +82,14 @@ impl RunEstimate {
     }
 }
 
-/// Refuses a run whose predicted memory is more than is allowed here, or whose temporary files do not fit on
-/// the disk.
+/// Refuses a run whose predicted memory is more than is allowed here, or whose temporary files at this
+/// party do not fit on the disk.
 ///
 /// # Errors
 /// An error of the machine if the run does not fit.
 pub fn fits_here(cost: &Cost, party: Party, allowed: Option<u64>) -> Result<(), Error> {
-    fits_memory(cost.memory_bytes(party), allowed)?;
-    match party {
-        Party::Garbler => Ok(()),
-        Party::Evaluator => Ok(check_temporary_files(cost.disk_bytes)?),
-    }
+    fits_memory(cost.memory_bytes.of(party), allowed)?;
+    Ok(check_temporary_files(cost.disk_bytes.of(party))?)
 }
 
 /// Refuses a run whose predicted memory is more than is allowed.
@@ -112,5 +109,24 @@ pub fn fits_memory(need: u64, allowed: Option<u64>) -> Result<(), Error> {
              choice",
         )),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::PartyBytes;
+
+    /// Each party checks its own disk for the files that it will write itself.
+    #[test]
+    fn each_party_checks_its_own_disk() {
+        let (none, much) = (0, u64::MAX);
+        for [garbler, evaluator] in [[none, much], [much, none], [much, much]] {
+            let (memory_bytes, disk_bytes) = (PartyBytes::default(), PartyBytes { garbler, evaluator });
+            let cost = Cost { phases: Vec::new(), cpu_seconds: 0.0, memory_bytes, disk_bytes };
+            for (party, need) in [(Party::Garbler, garbler), (Party::Evaluator, evaluator)] {
+                assert_eq!(fits_here(&cost, party, None).is_ok(), need == none, "{party:?} {disk_bytes:?}");
+            }
+        }
     }
 }

@@ -30,6 +30,7 @@ pub mod split;
 mod tests;
 
 use brickwork_base::cheats;
+use brickwork_base::label::LABEL_BYTES;
 
 pub use claims::{ClaimGroup, Claims, EachClaim, Weights};
 pub use places::Places;
@@ -68,4 +69,31 @@ pub enum Lsb {
 /// `table_memory` bytes of tables there. The garbler recomputes all other values when it needs them.
 pub fn values_memory(table_memory: u64) -> u64 {
     table_memory.saturating_mul(2)
+}
+
+/// The kind of a row of commitments. It decides what a sender without room for the values writes to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommittedValues {
+    /// The values follow from seeds, so nothing is written.
+    Random,
+    /// The sender chose the values, so it writes their corrections.
+    Chosen,
+}
+
+/// Returns the bytes of committed values that a sender keeps in `memory` bytes, and the bytes of its files.
+/// The sender makes these rows in this order. It does not keep a row that does not fit into the rest of the
+/// memory.
+pub fn kept_values(memory: u64, rows: impl IntoIterator<Item = (u64, CommittedValues)>) -> (u64, u64) {
+    let (mut held, mut files) = (0, 0);
+    for (count, values) in rows {
+        let bytes = LABEL_BYTES as u64 * count;
+        match (held + bytes <= memory, values) {
+            (true, _) => held += bytes,
+            (false, CommittedValues::Chosen) if count > rows::CHUNK as u64 => {
+                files += LABEL_BYTES as u64 * count.next_multiple_of(rows::DIMENSION as u64);
+            }
+            (false, _) => {}
+        }
+    }
+    (held, files)
 }

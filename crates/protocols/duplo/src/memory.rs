@@ -5,6 +5,7 @@ use super::Parameters;
 use super::instance::level;
 use brickwork_circuit::{Component, Party, Program};
 use brickwork_plan::PROCESS_BYTES;
+use brickwork_primitives::commit::CommittedValues::{Chosen, Random};
 use brickwork_primitives::commit::{self, FEW_COLUMNS};
 use brickwork_primitives::cost::GATE_BYTES;
 use brickwork_primitives::cut_and_choose::Bucketing;
@@ -43,17 +44,54 @@ fn openings(program: &Program, parameters: &Parameters) -> u64 {
     parameters.openings_bytes(program.components().iter().map(|component| &*component.circuit))
 }
 
-/// Returns the bytes of the evaluator's temporary files. They also hold all authenticators in the order of
-/// their arrival, and the authenticators of one kind while these are sorted into the order of buckets.
-pub fn files(program: &Program, parameters: &Parameters) -> u64 {
-    let Parameters { plain, input, .. } = parameters;
+/// Returns the bytes of the temporary files of the garbler and of the evaluator. The garbler writes the
+/// corrections of committed values, and the order of chosen authenticators. The evaluator also writes all
+/// authenticators in the order of their arrival, and the authenticators of one kind while these are sorted
+/// into the order of buckets.
+pub fn files(program: &Program, parameters: &Parameters) -> [u64; 2] {
+    let &Parameters { plain, input, .. } = parameters;
     let moving = AUTHENTICATOR * (plain.copies() + input.copies())
         + (AUTHENTICATOR + 4) * plain.kept().max(input.kept());
     let (tables, openings) = (tables(program, parameters), openings(program, parameters));
     let corrections = Sizes::of(program, parameters).corrections;
     let beyond = |bytes: u64, room: u64| if bytes > room { bytes } else { 0 };
     let of_openings = if openings > openings_memory(TABLE_MEMORY) { openings + moving } else { 0 };
-    beyond(tables, TABLE_MEMORY) + beyond(corrections, TABLE_MEMORY) + of_openings
+    let evaluator = beyond(tables, TABLE_MEMORY) + beyond(corrections, TABLE_MEMORY) + of_openings;
+    let garbler = kept_values(program, parameters).1 + orders(plain)[1] + orders(input)[1];
+    [garbler, evaluator]
+}
+
+/// Returns the bytes of the order of a kind's chosen authenticators at the garbler: in memory, and in a file.
+fn orders(bucketing: Bucketing) -> [u64; 2] {
+    let bytes = 4 * bucketing.kept();
+    if bucketing.kept() * LABEL > TABLE_MEMORY { [0, bytes] } else { [bytes, 0] }
+}
+
+/// Returns the components that slots need, with their cuts.
+fn used<'p>(
+    program: &'p Program,
+    parameters: &'p Parameters,
+) -> impl Iterator<Item = (&'p Component, &'p Bucketing)> {
+    program.components().iter().zip(&parameters.components).filter(|(_, bucketing)| bucketing.slots > 0)
+}
+
+/// Returns the bytes of committed values that the garbler keeps in memory, and those of its files.
+fn kept_values(program: &Program, parameters: &Parameters) -> (u64, u64) {
+    let (plain, input) = (parameters.plain, parameters.input);
+    let ots = program.input_width(Party::Evaluator) as u64;
+    let of_copies = used(program, parameters).flat_map(|(component, bucketing)| {
+        let of = |wires: usize| bucketing.copies() * wires as u64;
+        let Component { circuit, .. } = component;
+        [(of(circuit.inputs()), Random), (bucketing.copies(), Random), (of(circuit.outputs().len()), Chosen)]
+    });
+    let others = [
+        (plain.copies(), Random),
+        (input.copies(), Random),
+        (input.copies(), Chosen),
+        (ots, Chosen),
+        (ots, Random),
+    ];
+    commit::kept_values(commit::values_memory(TABLE_MEMORY), of_copies.chain(others))
 }
 
 /// The sizes of a program's batches: numbers of commitments, solderings and items, and bytes.
@@ -88,12 +126,7 @@ impl Sizes {
         let (random, chosen) =
             level.map_or((0, 0), |level| (level.random_bits as u64, level.chosen_bits as u64));
         let mut sizes = Sizes::default();
-        for (component, bucketing) in program
-            .components()
-            .iter()
-            .zip(&parameters.components)
-            .filter(|(_, bucketing)| bucketing.slots > 0)
-        {
+        for (component, bucketing) in used(program, parameters) {
             let circuit = &component.circuit;
             let (inputs, outputs, slots) =
                 (circuit.inputs() as u64, circuit.outputs().len() as u64, u64::from(bucketing.slots));
@@ -127,20 +160,11 @@ fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
     let ots = program.input_width(Party::Evaluator) as u64;
     // Values that are recomputed one window at a time, and the data made from them.
     let window = |values: u64| 2 * (LABEL * values).min(TABLE_MEMORY);
-    let used = || {
-        program.components().iter().zip(&parameters.components).filter(|(_, bucketing)| bucketing.slots > 0)
-    };
     // Committed values are kept while there is room.
-    let mut held = 0;
-    let copies = used().flat_map(|(component, bucketing)| {
-        [component.circuit.inputs(), component.circuit.outputs().len()].map(|n| bucketing.copies() * n as u64)
-    });
-    for bytes in copies.chain([plain.copies(), input.copies(), ots]).map(|values| LABEL * values) {
-        held += if held + bytes <= commit::values_memory(TABLE_MEMORY) { bytes } else { 0 };
-    }
+    let (held, _) = kept_values(program, parameters);
     let (mut made, mut hashed, mut opens, mut solders) = (0, 0, 0, 0);
     let (mut in_hand, mut solderings, mut joined) = (0, 0, 0);
-    for (component, bucketing) in used() {
+    for (component, bucketing) in used(program, parameters) {
         let circuit = &component.circuit;
         let (inputs, outputs) = (circuit.inputs() as u64, circuit.outputs().len() as u64);
         in_hand = in_hand.max(3 * bucketing.kept().min(COPIES_IN_HAND) * 16 * circuit.and_gates() as u64);
@@ -153,11 +177,9 @@ fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
         solderings += u64::from(bucketing.slots) * inputs;
         joined = joined.max(window(u64::from(bucketing.slots) * inputs));
     }
-    let orders =
-        |bucketing: Bucketing| if bucketing.kept() * LABEL > TABLE_MEMORY { 0 } else { 4 * bucketing.kept() };
     // The numbers of the heads, and three bits for each authenticator.
     let heads = |bucketing: Bucketing| {
-        12 * u64::from(bucketing.slots) + 3 * bucketing.copies() / 8 + orders(bucketing)
+        12 * u64::from(bucketing.slots) + 3 * bucketing.copies() / 8 + orders(bucketing)[0]
     };
     let opens_authenticators = |bucketing: Bucketing| PLACE * bucketing.copies() + window(bucketing.kept());
     let authenticators = opens_authenticators(plain)
@@ -181,12 +203,10 @@ pub fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
     let sizes = Sizes::of(program, parameters);
     let (plain, input) = (parameters.plain, parameters.input);
     let ots = program.input_width(Party::Evaluator) as u64;
-    let used =
-        program.components().iter().zip(&parameters.components).filter(|(_, bucketing)| bucketing.slots > 0);
     let program_bytes =
         program.components().iter().map(|c| c.circuit.gate_count() as u64 * GATE_BYTES).sum::<u64>()
             + 12 * program.wires() as u64
-            + 4 * used
+            + 4 * used(program, parameters)
                 .map(|(c, bucketing)| u64::from(bucketing.slots) * c.circuit.inputs() as u64)
                 .sum::<u64>()
             + 2 * (program.input_width(Party::Garbler) + program.input_width(Party::Evaluator)) as u64;

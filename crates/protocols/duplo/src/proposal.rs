@@ -123,7 +123,8 @@ impl Proposal {
         if digest(&program, &parameters) != answer.parameters {
             return Err(others());
         }
-        spill::check_room(super::memory::files(&program, &parameters))?;
+        let [_, files] = super::memory::files(&program, &parameters);
+        spill::check_room(files)?;
         let [_, memory] = super::memory::peaks(&program, &parameters);
         match limits.memory_bytes {
             Some(limit) if memory > limit => Err(Error::Mismatch(format!(

@@ -196,13 +196,14 @@ fn too_much(
         Err(failure) => return Ok(Some(failure.message().into())),
     };
     let cost = duplo::cost::predict(&repeated, &parameters, &machine, &link);
-    let memory = cost.garbler_memory_bytes + cost.evaluator_memory_bytes;
+    let memory = cost.memory_bytes.garbler + cost.memory_bytes.evaluator;
+    let disk = cost.disk_bytes.garbler + cost.disk_bytes.evaluator;
     let place = std::env::temp_dir();
     let seconds = cost.seconds() * f64::from(*rounds);
     let is_short = |need: u64, there: &u64| need > there / 10 * 9;
     let limit = [own.max_ram, resources::available_bytes()].into_iter().flatten().min();
     let limit = limit.filter(|limit| is_short(memory, limit));
-    let free = brickwork::disk::free_bytes(&place).filter(|free| is_short(cost.disk_bytes, free));
+    let free = brickwork::disk::free_bytes(&place).filter(|free| is_short(disk, free));
     Ok(match (limit, free) {
         (Some(limit), _) => Some(format!(
             "both parties need some {} of memory, and there are {}",
@@ -210,8 +211,8 @@ fn too_much(
             bytes(limit)
         )),
         (None, Some(free)) => {
-            let (need, free) = (bytes(cost.disk_bytes), bytes(free));
-            Some(format!("tables need {need} of disk, and {} has {free}", place.display()))
+            let (need, free) = (bytes(disk), bytes(free));
+            Some(format!("temporary files need {need} of disk, and {} has {free}", place.display()))
         }
         (None, None) if seconds > f64::from(*longest) => {
             Some(format!("it would take some {seconds:.0} seconds"))

@@ -89,8 +89,8 @@ impl MeasuredRow {
         }
         let peak = measured.peak_rss_bytes;
         let by = |expected: u64, real: Option<u64>| real.map(|real| expected as f64 / real as f64);
-        ratios["garbler"] = json!(by(predicted.garbler_memory_bytes, peak.garbler));
-        ratios["evaluator"] = json!(by(predicted.evaluator_memory_bytes, peak.evaluator));
+        ratios["garbler"] = json!(by(predicted.memory_bytes.garbler, peak.garbler));
+        ratios["evaluator"] = json!(by(predicted.memory_bytes.evaluator, peak.evaluator));
         shown
     }
 

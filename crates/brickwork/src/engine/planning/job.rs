@@ -13,7 +13,7 @@ use super::super::ways::Protocols;
 use super::super::work::RunEstimate;
 use crate::cut::CutChoice;
 use crate::failure::Error;
-use crate::plan::{self, Lanes, Link, Machine, Makespan, Memory, Stretch, Surroundings};
+use crate::plan::{self, Lanes, Link, Machine, Makespan, PartyBytes, Stretch, Surroundings};
 use crate::program::{Program, gates_within};
 
 /// A job of many lanes (docs/guides/clusters.md). Each lane is a worker with its own network and cores.
@@ -73,8 +73,8 @@ struct LanePlan {
     fill: Stretch,
     partition: Stretch,
     bytes: u64,
-    disk_bytes: u64,
-    memory_bytes: Memory,
+    disk_bytes: PartyBytes,
+    memory_bytes: PartyBytes,
     bound_log2: f64,
 }
 
@@ -153,7 +153,7 @@ impl LanesRequest {
                 partition: run,
                 bytes: busy * fill.bytes + u64::from(partitions) * run.bytes,
                 disk_bytes: cost.disk_bytes,
-                memory_bytes: cost.memory(),
+                memory_bytes: cost.memory_bytes,
                 bound_log2: (busy as f64 / f64::from(shares)).log2() - f64::from(security),
             });
         }
@@ -191,7 +191,7 @@ impl fmt::Display for JobPlan {
                 job.makespan.p50_seconds,
                 job.makespan.p95_seconds,
                 bytes(job.bytes),
-                bytes(job.disk_bytes),
+                bytes(job.disk_bytes.evaluator),
                 job.bound_log2,
             )?;
             if job.makespan.stopped > 0.0 {

@@ -24,7 +24,7 @@ use super::work::RunEstimate;
 use crate::cut::Cut;
 use crate::failure::Error;
 use crate::page::{self, Page};
-use crate::plan::{Cost, Link, Machine, Memory};
+use crate::plan::{Cost, Link, Machine, PartyBytes};
 use crate::program::Program;
 use crate::resources;
 
@@ -95,7 +95,7 @@ struct Alternative {
     chosen: bool,
     seconds: f64,
     bytes: u64,
-    memory_bytes: Memory,
+    memory_bytes: PartyBytes,
 }
 
 /// A cut of the program, and its cost.
@@ -109,7 +109,7 @@ struct CutPlan {
     and_gates_a_slot: f64,
     seconds: f64,
     bytes: u64,
-    memory_bytes: Memory,
+    memory_bytes: PartyBytes,
     chosen: bool,
 }
 
@@ -345,7 +345,7 @@ impl Alternative {
             chosen,
             seconds: cost.seconds(),
             bytes: cost.bytes(),
-            memory_bytes: cost.memory(),
+            memory_bytes: cost.memory_bytes,
         }
     }
 }
@@ -361,7 +361,7 @@ impl CutPlan {
             and_gates_a_slot: cut.ands_a_slot,
             seconds: cut.cost.seconds(),
             bytes: cut.cost.bytes(),
-            memory_bytes: cut.cost.memory(),
+            memory_bytes: cut.cost.memory_bytes,
             chosen,
         }
     }
@@ -420,11 +420,12 @@ impl RunPlan {
             cost.seconds(),
             bytes(cost.bytes()),
             cost.crossings() as f64 / 2.0,
-            bytes(cost.garbler_memory_bytes),
-            bytes(cost.evaluator_memory_bytes),
+            bytes(cost.memory_bytes.garbler),
+            bytes(cost.memory_bytes.evaluator),
             match cost.disk_bytes {
-                0 => "nothing on disk".into(),
-                file => format!("a temporary file of {} at the evaluator", bytes(file)),
+                PartyBytes { garbler: 0, evaluator: 0 } => "nothing on disk".into(),
+                PartyBytes { garbler, evaluator } =>
+                    format!("temporary files {} / {}", bytes(garbler), bytes(evaluator)),
             }
         )
     }

@@ -25,7 +25,7 @@ use crate::engine::stocks::{
     self, FromStock, NextState, OpenForWorkers, OwnStore, ProgramRun, Requested, StockLine, StockOptions,
     StockRequest, Stocks, UngreetedConnection, WantedProgram, next, ran,
 };
-use crate::engine::work::{PartyWork, RunEstimate, fits_memory};
+use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
 use crate::plan;
 use crate::plan::Cost;
@@ -87,15 +87,14 @@ impl PartyWork<'_> {
         let pricing = Pricing { executions, security, buckets, machine, link, rival: *rival };
         let PricedCut { cut, program, parameters, cost, seconds, .. } =
             cuts::choose(wish, given, &pricing, self.memory)?;
-        let memory = cost.garbler_memory_bytes;
-        fits_memory(memory, request.resources.max_ram)?;
+        fits_here(&cost, Party::Garbler, request.resources.max_ram)?;
         Ok(Proposed {
             cut,
             program: Arc::new(program),
             parameters: Some(parameters),
             seconds,
-            garbler_memory: Some(memory),
-            evaluator_memory: Some(cost.evaluator_memory_bytes),
+            garbler_memory: Some(cost.memory_bytes.garbler),
+            evaluator_memory: Some(cost.memory_bytes.evaluator),
         })
     }
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use super::origin::RowOrigin;
 use super::*;
+use crate::commit::CommittedValues::{Chosen, Random};
 use crate::commit::combine::{COMBINE_BLOCKS, combine_known};
 use crate::commit::row::each_chunk;
 use crate::commit::rows::{BLOCK, CHUNK, CHUNK_BLOCKS, CHUNKS_IN_HAND, clear_behind_the_last};
 use crate::commit::tests::{Script, cheat, two_ways};
 use crate::commit::{
     Cheat, Claims, Column, CommitmentRow, Committed, DIMENSION, EachClaim, Lsb, New, Receiver as _,
-    Selection, Sender as _, Shares,
+    Selection, Sender as _, Shares, kept_values,
 };
 use crate::spill::{Spill, SpillFile};
 use brickwork_base::label::Label;
@@ -629,7 +630,10 @@ fn lost_corrections_are_an_error() {
     let mut row = sender.begin_row(CHUNK + 1).unwrap();
     sender.push(&mut left, &mut row, &vec![Label::from_bits(9); CHUNK + 1]).unwrap();
     let row = sender.finish(row);
-    origin(&row).corrections.as_ref().unwrap().lose();
+    let file = origin(&row).corrections.as_ref().unwrap();
+    let rows = [(1, Chosen), (CHUNK as u64 + 1, Random), (CHUNK as u64 + 1, Chosen)];
+    assert_eq!(kept_values(0, rows), (0, file.bytes()), "a file is as long as predicted");
+    file.lose();
     assert!(matches!(row.values(), Err(Error::Resource(_))));
     right.send(msg::SEED, &[1; 16]).unwrap();
     right.flush().unwrap();

@@ -261,12 +261,14 @@ fn memory(layout: &Layout, making: &MakingPlan) -> [u64; 2] {
     [0, 1].map(|party| of_all + kept(waiting[party], 0) + lot.max(values + of_wires[party]))
 }
 
-/// Returns the bytes of temporary files of both parties.
-fn disk(layout: &Layout, level: StatisticalLengths) -> u64 {
+/// Returns the bytes of the temporary files of the garbler and of the evaluator.
+fn disk(layout: &Layout, level: StatisticalLengths) -> [u64; 2] {
     let (wires, ports) = (layout.program.wires() as u64, layout.ports as u64);
-    let of_wires = [LABEL * 3 * wires, LABEL * (3 * wires + ports)];
-    let all = waiting(layout, level).into_iter().chain(of_wires);
-    all.filter(|&bytes| bytes > TABLE_MEMORY).sum()
+    let (waiting, solderings) = (waiting(layout, level), [0, ports]);
+    [0, 1].map(|party| {
+        let lists = [waiting[party], LABEL * (3 * wires + solderings[party])];
+        lists.into_iter().filter(|&bytes| bytes > TABLE_MEMORY).sum()
+    })
 }
 
 /// Returns the bytes that wait for the program at the garbler and at the evaluator.

@@ -104,7 +104,7 @@ pub fn scripts_of_workers(
         let openings = parameters.openings_bytes(program.components().iter().map(|one| &*one.circuit));
         let mut script = writer.script;
         script.memory_bytes = memory::peaks(program, parameters);
-        script.disk_bytes = parameters.table_bytes(share) + openings;
+        script.disk_bytes = [0, parameters.table_bytes(share) + openings];
         Ok(script)
     };
     shares.iter().zip(&parameters).map(one).collect()
@@ -137,7 +137,7 @@ pub fn script_of_filling(program: &Program, executions: u64, security: Security)
     let openings = parameters.openings_bytes(program.components().iter().map(|one| &*one.circuit));
     let mut script = writer.script;
     script.memory_bytes = memory::peaks(program, &parameters);
-    script.disk_bytes = parameters.table_bytes(&request) + openings;
+    script.disk_bytes = [0, parameters.table_bytes(&request) + openings];
     Ok(script)
 }
 

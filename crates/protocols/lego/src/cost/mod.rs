@@ -10,6 +10,7 @@ use brickwork_circuit::Program;
 use brickwork_plan::{self as plan, Cost, Link, MANY, Machine, PROCESS_BYTES, Script, TOUCH};
 use brickwork_primitives::binding::RevealedCombinations;
 use brickwork_primitives::commit;
+use brickwork_primitives::commit::CommittedValues::{Chosen, Random};
 use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{
     CommitmentCost, DIGEST, DIMENSION, GATE_BYTES, LABEL, agree_to_take, base_ots, extend, meet,
@@ -144,7 +145,7 @@ pub fn script(program: &Program, parameters: &Parameters) -> Result<Script, Erro
     writer.evaluate();
     writer.decode(); // 12
     writer.beyond(Lego::PHASES);
-    let (memory, files) = (writer.memory(), writer.kept().iter().map(|[_, in_file]| in_file).sum());
+    let (memory, files) = (writer.memory(), [writer.garblers_files(), writer.evaluators_files()]);
     let mut script = writer.script;
     script.memory_bytes = memory;
     script.disk_bytes = files;
@@ -316,6 +317,18 @@ impl Writer<'_> {
         // Some freed memory is not returned to the system.
         let evaluator = (told + proven.max(joined)) * 17 / 16 + LABEL * wires;
         [common + garbler + drawn + solderings, common + evaluator + drawn + solderings]
+    }
+
+    /// Returns the bytes of the garbler's files: corrections of committed values that memory has no room for.
+    fn garblers_files(&self) -> u64 {
+        let (made, memory) = (self.parameters.gates.copies(), commit::values_memory(TABLE_MEMORY));
+        let wires = self.parameters.authenticators.copies();
+        commit::kept_values(memory, [(2 * made, Random), (made, Chosen), (wires, Random)]).1
+    }
+
+    /// Returns the bytes of the evaluator's files.
+    fn evaluators_files(&self) -> u64 {
+        self.kept().iter().map(|[_, in_file]| in_file).sum()
     }
 
     /// Returns the size of the corrections, and of the tables and hashes, that the evaluator keeps: in
