@@ -1,5 +1,5 @@
-//! Measures the kernels' loops in nanoseconds per block of 128 bits: one thread, buffers in the cache, the
-//! best of many runs.
+//! Measures the loops of the kernels in nanoseconds for a block of 128 bits. It uses one thread and buffers
+//! in the cache, and takes the best of many runs.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ fn best(blocks: usize, mut run: impl FnMut()) -> f64 {
     best.as_nanos() as f64 / (10 * blocks) as f64
 }
 
-/// Measures the loops of OT extensions. A block is one OT, which is one label.
+/// Measures the loops of OT extensions. One block is one OT, which is one label.
 fn extended(kernel: Kernel) {
     const TILES: usize = 16;
     let (mut x, mut tiles) = (vec![[0; 4]; TILES], vec![[0; 512]; TILES]);

@@ -338,7 +338,7 @@ impl Vector for Neon {
         unsafe { Self::splat(0) }
     }
 
-    /// The last round key is added separately.
+    /// The last round key is added by a separate instruction.
     #[inline(always)]
     unsafe fn rounds<const M: usize>(keys: &Self::Keys, mut blocks: [Self; M]) -> [Self; M] {
         // SAFETY: NEON and AES.
@@ -355,7 +355,7 @@ impl Vector for Neon {
         blocks
     }
 
-    /// Uses AESE with key zero. All columns are the rotated last word, so ShiftRows changes nothing.
+    /// It uses AESE with a key of zeros. All columns are the rotated last word, so ShiftRows changes nothing.
     #[inline(always)]
     unsafe fn next_round_key(self, round_constant: u8) -> Self {
         // SAFETY: NEON and AES.

@@ -36,7 +36,7 @@ impl Aes128 {
     }
 
     pub(crate) fn four(keys: &[Aes128; 4]) -> &[[u128; 11]; 4] {
-        // SAFETY: a key is its round keys and nothing else.
+        // SAFETY: an `Aes128` consists of its round keys only.
         unsafe { &*std::ptr::from_ref(keys).cast() }
     }
 
@@ -260,7 +260,7 @@ unsafe fn ctr_runs<'a, V: Vector, const M: usize>(
     runs.into_remainder()
 }
 
-/// Fills `out` with the encryptions of `counters` and their successors.
+/// Fills `out` with the encryptions of `counters` and of the numbers after them.
 #[inline(always)]
 unsafe fn ctr_stretch<V: Vector>(keys: &V::Keys, mut counters: V, out: &mut [u128]) {
     // SAFETY: the caller guarantees the features of `V`; `padded` has at least `V::BLOCKS` blocks.
@@ -281,7 +281,7 @@ impl VectorLoop for CtrRows<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        // A stretch ends before the low half of the counter wraps around, because `add_low` does not carry.
+        // A stretch ends where the low half of the counter wraps around, because `add_low` has no carry.
         let until_wrap = (1u128 << 64) - u128::from(self.counter as u64);
         let first = usize::try_from(until_wrap).map_or(self.blocks_per_row, |n| n.min(self.blocks_per_row));
         let wrapped = self.counter.wrapping_add(until_wrap);

@@ -1,8 +1,8 @@
 //! BLAKE3 (O'Connor, Aumasson, Neves, Wilcox-O'Hearn 2020) for many inputs side by side: short messages, and
-//! the chunks of long ones. A register contains one word of the state of as many inputs as it has 32-bit
-//! lanes. A hash is a chain of dependent steps, so two sets of registers alternate. No registers are left for
-//! the inputs, which are read from memory where they are added. The blake3 crate has one set, and waits for
-//! the end of each step: with AVX-512 it takes almost twice as long.
+//! the chunks of long ones. A register contains one word of the state of several inputs, as many as it has
+//! 32-bit lanes. A hash is a chain of dependent steps, so two sets of registers alternate. No registers are
+//! left for the input words, so these are read from memory where they are added. The blake3 crate has one set
+//! of registers, and waits for the end of each step: with AVX-512 it takes almost twice as long.
 
 mod subtree;
 
@@ -68,14 +68,14 @@ pub fn keyed_hashes_with(kernel: Kernel, key: &[u8; 32], messages: &[[u128; 2]],
 /// The state of as many inputs as a register has lanes, as rows in the paper's order.
 pub(crate) type Blake3Rows<V> = [[V; 4]; 4];
 
-/// The seven rounds on two sets of inputs. The sets alternate, so that neither waits for its last step.
+/// The seven rounds on two sets of inputs. The sets alternate, so that no step waits for the one before it.
 ///
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
 unsafe fn rounds<V: Vector>(states: &mut [Blake3Rows<V>; 2], messages: &[[V; 16]; 2]) {
-    // SAFETY: guaranteed by the caller. Each round is a call of its own, so that its part of the schedule is
-    // a constant.
+    // SAFETY: guaranteed by the caller. Each round is a separate call, so that the compiler sees its part of
+    // the schedule as a constant.
     unsafe {
         round(states, messages, &SCHEDULE[0]);
         round(states, messages, &SCHEDULE[1]);
@@ -168,8 +168,8 @@ unsafe fn store_words<V: Vector>(words: [V; 8], to: impl Fn(usize) -> *mut u128)
     }
 }
 
-/// Returns a state before the rounds. The state consists of the previous value, the halves of the counters,
-/// and a part that is the same for all inputs.
+/// Returns a state before the rounds. The state consists of the previous chaining value, the halves of the
+/// counters, and a part that is the same for all inputs.
 ///
 /// # Safety
 /// The machine has the features of `V`.

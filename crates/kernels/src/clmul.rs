@@ -21,8 +21,8 @@ pub fn hash_accumulate_with(kernel: Kernel, acc: &mut [[u128; 2]], rows: &[u128]
     kernel.run(Accumulate { acc, rows, chi });
 }
 
-/// Computes `acc[r] ^= Σ_b row_r[b] · chis[b]`. The rows follow each other in `rows`, each with as many
-/// blocks as there are `chis`. Otherwise like [`hash_accumulate`].
+/// Computes `acc[r] ^= Σ_b row_r[b] · chis[b]`. The rows follow each other in `rows`. Each row has as many
+/// blocks as there are elements in `chis`. Otherwise like [`hash_accumulate`].
 ///
 /// # Panics
 /// If the numbers of accumulators and rows differ.
@@ -44,7 +44,7 @@ pub fn hash_rows_with(kernel: Kernel, acc: &mut [[u128; 2]], rows: &[u128], chis
 /// Returns the block `x` of 256 bits modulo x^128 + x^7 + x^2 + x + 1, low half first; bit `i` is the
 /// coefficient of `x^i`.
 pub const fn gf128_reduce([low, high]: [u128; 2]) -> u128 {
-    // x^128 = x^7 + x^2 + x + 1. The first folding leaves up to seven bits above, which are in `spill`.
+    // x^128 = x^7 + x^2 + x + 1. The first folding leaves up to seven bits above x^127, which are in `spill`.
     let spill = high >> 127 ^ high >> 126 ^ high >> 121;
     let high = high ^ spill;
     low ^ high ^ high << 1 ^ high << 2 ^ high << 7

@@ -6,9 +6,10 @@ use crate::Kernel;
 use crate::tile::{TILE_ROWS, Tile, TileRow};
 use crate::vector::{Vector, VectorLoop};
 
-/// Adds to `acc[r]` the sum of row r times `chis` over all tiles and blocks, as polynomials over GF(2)
-/// without reduction, low and high half. Then transposes each tile in place: column c is block c, and its bit
-/// r is a bit of row r. `first_row`, if given, replaces row 0 before. Takes constant time.
+/// Computes, for each row r, the sum of its blocks times `chis` over all tiles, and adds it to `acc[r]`:
+/// polynomials over GF(2) without reduction, low and high half. Then transposes each tile in place: column c
+/// is block c, and its bit r is a bit of row r. `first_row`, if given, replaces row 0 before. Takes constant
+/// time.
 ///
 /// # Panics
 /// If the numbers of tiles, elements and blocks of `first_row` do not match.

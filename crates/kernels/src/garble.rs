@@ -1,8 +1,8 @@
 //! Half-gates garbling (Zahur, Rosulek, Evans 2015) of several copies of one circuit in lockstep.
 //!
-//! [`WalkLabels`] stores the labels of one slot side by side for all copies. So every step of the
-//! [`GateList`] is a few operations on full registers. For a single copy, the AND gates of a layer are
-//! processed side by side instead.
+//! [`WalkLabels`] stores the labels of one slot side by side for all copies. So each step of the [`GateList`]
+//! consists of a few operations on full registers. For a single copy, the AND gates of a layer are processed
+//! side by side instead.
 //!
 //! The hash is `H(x, i) = AES_k(y) ⊕ y` with `y = σ(x) ⊕ i` (Guo, Katz, Wang, Weng, Yu 2020). The index of
 //! the half gate is `i`: `2j` and `2j + 1` for AND gate `j`. Since σ is linear, the two `y` of `H(x, i) ⊕
@@ -19,7 +19,7 @@ pub const LANES: [usize; 4] = [1, 4, 8, 16];
 /// The number of AND gates by which the evaluator prefetches tables.
 pub(crate) const AHEAD: usize = 16;
 
-/// The number of additional rows after the slots.
+/// The number of rows of labels that follow the slots.
 const BEHIND: usize = 2;
 
 /// The possible numbers of copies that one call processes, if each AND gate has a word to add to its result.
@@ -33,9 +33,10 @@ pub struct MaskedTables<'a, 'b> {
     pub words: &'a mut [&'b mut [u128]],
 }
 
-/// The labels of a few copies during a walk through a [`GateList`], erased when dropped.
+/// The labels of a few copies while a [`GateList`] is garbled or evaluated, erased when dropped.
 pub struct WalkLabels {
-    /// The labels of all lanes, slot after slot. While garbling, σ(Δ) follows, and Δ if no slot contains it.
+    /// The labels of all lanes, slot after slot. While garbling, two more rows follow: σ(Δ), and Δ if no slot
+    /// contains it.
     lines: AlignedBlocks,
     slots: usize,
     lanes: usize,
@@ -181,9 +182,9 @@ impl WalkLabels {
     }
 
     /// Does the same as [`WalkLabels::garble`], with a word for each AND gate of each copy, which is added to
-    /// the label of its result. The sum overwrites the word. The walk continues with the sum without its last
-    /// bit. All copies have the offset `delta`, which ends in 1, and input labels end in 0. A negation adds
-    /// the label in slot [`ONE`].
+    /// the label of its result. The sum overwrites the word. For the next gates, the last bit of the sum is
+    /// cleared. All copies have the offset `delta`, which ends in 1, and input labels end in 0. A negation
+    /// adds the label in slot [`ONE`].
     ///
     /// # Panics
     /// As [`WalkLabels::garble`]. [`WalkLabels::garble_with_words`] also panics if the number of copies is
@@ -321,14 +322,14 @@ fn starts<T, const L: usize>(lists: &[&[T]]) -> [*const T; L] {
     std::array::from_fn(|lane| lists[lane].as_ptr())
 }
 
-/// The functions before and after π in the hash of a label.
+/// The functions that the hash of a label applies before and after π.
 pub(crate) trait Hash<V: Vector>: Copy {
     /// Returns the label's part of π's input, a linear map of the label.
     ///
     /// # Safety
-    /// The machine has the features of `V`; so for all methods.
+    /// The machine has the features of `V`. This holds for all methods.
     unsafe fn prepare(self, label: V) -> V;
-    /// Returns the part of a sum of hashes that is used.
+    /// Returns the part of a sum of hashes that becomes part of a label.
     unsafe fn cut(self, sum: V) -> V;
     /// Returns the colours of labels.
     unsafe fn colours(self, labels: V) -> V::Mask;
@@ -375,7 +376,7 @@ unsafe fn xor_steps<V: Vector, const L: usize>(rows: *mut u128, steps: &[Xor]) {
     }
 }
 
-/// Changes the labels of AND gates' results.
+/// A change of the labels of AND gates' results.
 trait Results {
     /// Changes the labels of copies from number `from` on.
     ///
@@ -384,7 +385,7 @@ trait Results {
     unsafe fn of<V: Vector>(&self, gate: usize, from: usize, label: V) -> V;
 }
 
-/// Leaves labels unchanged.
+/// Leaves labels as they are.
 struct Plain;
 
 impl Results for Plain {
@@ -394,8 +395,8 @@ impl Results for Plain {
     }
 }
 
-/// Adds a word of each gate to its label, and overwrites the word with the sum. While garbling, the walk
-/// continues with the label without its last bit.
+/// Adds a word of each gate to its label, and overwrites the word with the sum. While garbling, the last bit
+/// of the label is then cleared.
 struct Words<const L: usize, const GARBLED: bool>([*mut u128; L]);
 
 impl<const L: usize, const GARBLED: bool> Words<L, GARBLED> {
@@ -455,7 +456,8 @@ impl<const L: usize, R: Results> VectorLoop for Garble<'_, L, R> {
                         key = V::keys(self.keys.keys[chunk].round_keys());
                     }
                     let tweak = tweaks::<V>(&key, first + and.gate as usize);
-                    // Processes two registers at a time where a row has as many, to fill the AES unit.
+                    // Processes two registers at a time if a row has an even number of them, to keep the AES
+                    // unit busy.
                     if const { L.is_multiple_of(2 * V::BLOCKS) } {
                         self.gate::<V, 2, 8>(&key, tweak, [delta, sigma_delta], and);
                     } else {
@@ -514,10 +516,10 @@ pub(crate) unsafe fn tweaks<V: Vector>(key: &V::Keys, gate: usize) -> [V; 2] {
     }
 }
 
-/// Garbles AND gates in `N` registers. The number of hashes is `H`, `4 N`. For register `n`, `tweaks` returns
-/// the tweaks plus the key's whitening, and `labels` the false labels of both operands. The `offset` is Δ,
-/// and Δ prepared by `hash`. The false label of the result goes to `store`, and each block's table to the
-/// position that `table` returns.
+/// Garbles AND gates in `N` registers. `H` is the number of hashes, 4 · `N`. For register `n`, `tweaks`
+/// returns the tweaks plus the key's whitening, and `labels` the false labels of both operands. The `offset`
+/// is Δ, and Δ prepared by `hash`. The false label of the result goes to `store`, and each block's table to
+/// the position that `table` returns.
 ///
 /// # Safety
 /// The machine has the features of `V`; there are 32 bytes at each position that `table` returns.
@@ -709,8 +711,8 @@ impl<const L: usize> VectorLoop for Carry<'_, L> {
     }
 }
 
-/// AND gates of a layer, one in each block of a few registers. If there are too few, the rest of the register
-/// repeats the last gate.
+/// AND gates of a layer, one in each block of a few registers. If there are too few gates, the last one is
+/// repeated.
 #[derive(Clone, Copy)]
 struct Few<'a> {
     ands: &'a [And],

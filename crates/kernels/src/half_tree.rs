@@ -3,8 +3,8 @@
 //!
 //! A node x has the left child `H(x)` and the right child `x ⊕ H(x)`, with `H(x) = AES_k(σ(x)) ⊕ σ(x)`. So
 //! every level has the same sum as the level before, and a tree costs one AES call for each leaf. Bit i of a
-//! leaf's number selects the child of its path on level i + 1. The left children of m nodes replace their
-//! parents, and the right children follow m positions later.
+//! leaf's number selects the child of its path on level i + 1. On a level, the left children of m nodes
+//! overwrite their parents, and the right children follow m positions later.
 
 use std::hint::black_box;
 
@@ -30,9 +30,9 @@ pub fn grow_tree(kernel: Kernel, key: &Aes128, first: [u128; 2], leaves: &mut [u
 }
 
 /// Completes a tree with one unknown path. `path` is the number of the path's leaf. For each level, `known`
-/// is the sum of the nodes that take the other child than the path. Writes the leaves as [`grow_tree`] does.
-/// In the place of the unknown leaf it writes the sum of all others, whose last bit becomes 1. Takes constant
-/// time.
+/// has the sum of the nodes that are not on the path but on the side that the path does not take. Writes the
+/// leaves as [`grow_tree`] does. In the place of the unknown leaf it writes the sum of all others, whose last
+/// bit becomes 1. Takes constant time.
 ///
 /// # Panics
 /// If the number of leaves is not 2^n for n > 0 levels.
@@ -66,15 +66,15 @@ fn either(bit: usize, zero: u128, one: u128) -> u128 {
     zero ^ (zero ^ one) & equal(bit, 1)
 }
 
-/// The correction that is added to the node at a secret place.
+/// A correction that is added to the node at a secret position.
 #[derive(Clone, Copy)]
 struct Missing {
     place: usize,
     word: u128,
 }
 
-/// A correction, spread over a stretch of nodes: the word is at its place within a stretch, and all other
-/// words are zero. It is erased when dropped.
+/// A correction in a stretch of words as long as the registers: the correction is at its position, and all
+/// other words are zero. It is erased when dropped.
 struct Spread {
     words: [u128; MOST],
     stretch: usize,
@@ -89,8 +89,8 @@ impl Drop for Spread {
 impl Missing {
     const NONE: Missing = Missing { place: 0, word: 0 };
 
-    /// Writes the correction for stretches of `nodes` nodes, a power of two. The place is secret, so this
-    /// masks and shifts: the time of a division would depend on the quotient.
+    /// Writes the correction for stretches of `nodes` nodes, a power of two. The position is secret, so this
+    /// uses masks and shifts: the time of a division would depend on the quotient.
     #[inline(always)]
     fn spread(self, nodes: usize, to: &mut Spread) {
         let within = self.place & (nodes - 1);
@@ -102,7 +102,7 @@ impl Missing {
 }
 
 impl Spread {
-    /// A value without a correction. The value is filled in place, because moving a value leaves a copy
+    /// A value without a correction, to be filled in place. Moving a filled value would leave a copy of it
     /// behind.
     const NONE: Spread = Spread { words: [0; MOST], stretch: 0 };
 
@@ -220,7 +220,7 @@ impl VectorLoop for Complete<'_> {
     unsafe fn run<V: Vector>(self) {
         let Complete { key, path, known, leaves } = self;
         let bit = |level: usize| path >> level & 1;
-        // The unknown node on the path has a meaningless value, at first zero.
+        // The node on the path is unknown, and zero in its place. Its descendants have meaningless values.
         (leaves[0], leaves[1]) = (either(bit(0), 0, known[0]), either(bit(0), known[0], 0));
         let (mut missing, mut total) = (Missing::NONE, known[0]);
         // SAFETY: as in `Grow::run`.
@@ -229,13 +229,13 @@ impl VectorLoop for Complete<'_> {
             for (level, known) in known.iter().enumerate().skip(1) {
                 let m = 1 << level;
                 let [left, right] = children::<V>(&key, leaves.as_mut_ptr(), m, missing);
-                // The sibling of the path's node is computed from the meaningless parent, and corrected.
+                // The sibling of the path's node was computed from a meaningless parent, so it is corrected.
                 let place = (path & (m - 1)) + m * (bit(level) ^ 1);
                 missing = Missing { place, word: known ^ either(bit(level), right, left) };
                 total = left ^ right ^ missing.word;
             }
         }
-        // The path's own leaf is meaningless, but its value is part of the sum.
+        // The path's own leaf is meaningless, but its value was added to the sum.
         let others = Missing { place: path, word: total | 1 };
         let missing = Missing { word: missing.word & !1, ..missing };
         finish(leaves, [missing, others]);

@@ -1,9 +1,9 @@
-//! Settings of the system's allocator for small and medium buffers.
+//! Settings of the system's allocator for small and medium-sized buffers.
 
 /// Makes glibc's allocator keep up to 64 MiB of freed memory instead of returning it at once. The allocator
 /// then uses mappings only for buffers of a mebibyte or more, which [`LargePages`](crate::LargePages) serves.
 /// A run allocates and frees many smaller buffers, and new pages each time would cost more than much of the
-/// work on them. A program calls this first; a program that embeds Brickwork keeps its own settings.
+/// work on them. A program should call this first. A program that embeds Brickwork keeps its own settings.
 pub fn keep_freed() {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
     {

@@ -63,8 +63,8 @@ impl Kernel {
     /// Returns the same kernel as [`Kernel::best`], or an error. The variable is read once in a process.
     ///
     /// # Errors
-    /// [`NoSuchKernel`] if this machine cannot execute the named one. No other kernel replaces the named one,
-    /// because the user asked for this one.
+    /// [`NoSuchKernel`] if this machine cannot execute the named one. An unknown name does not lead to
+    /// another kernel, because the user asked for this one.
     pub fn chosen() -> Result<Kernel, NoSuchKernel> {
         static CHOSEN: OnceLock<Result<Kernel, NoSuchKernel>> = OnceLock::new();
         CHOSEN.get_or_init(|| Self::of_name(std::env::var_os(KERNEL_VARIABLE))).clone()
@@ -119,8 +119,8 @@ impl Kernel {
         }
     }
 
-    /// Returns the kernel for a single copy of a circuit. It belongs to the same family. Its registers are
-    /// narrow enough that a layer's independent gates fill several of them and keep the AES unit busy.
+    /// Returns the kernel for a single copy of a circuit. It belongs to the same family. Its registers are so
+    /// narrow that the independent gates of a layer fill several of them and keep the AES unit busy.
     pub(crate) fn for_one_copy(self) -> Kernel {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
@@ -130,7 +130,7 @@ impl Kernel {
     }
 
     /// Returns the largest useful number of copies side by side, one of [`LANES`](crate::LANES). With narrow
-    /// registers, more copies would only exceed the first-level cache.
+    /// registers, more copies would exceed the first-level cache and bring nothing.
     pub fn most_copies(self) -> usize {
         if self.is_wide() { 16 } else { 8 }
     }

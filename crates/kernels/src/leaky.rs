@@ -1,5 +1,5 @@
-//! The loops of leaky ANDs. From a party's words of authenticated masks, they compute ciphertexts, and sums
-//! that must be equal at both parties (`brickwork-authenticated`, module `leaky`).
+//! The loops of leaky ANDs. They compute a party's ciphertexts from its words of authenticated masks, and
+//! sums that must be equal at both parties (`brickwork-authenticated`, module `leaky`).
 //!
 //! Masks are two arrays, keys K and macs M. K ends in 0, and M ends in the party's bit b. The hash is `H(v) =
 //! AES_k(q) ⊕ q` with `q = σ(v) ⊕ i`, where i is the tweak at the value's place; ⌊Δ⌋ is the offset without
@@ -8,10 +8,11 @@
 use crate::vector::{Vector, VectorLoop};
 use crate::{Aes128, Kernel};
 
-/// The number of registers that are processed together. Each register of ciphertexts has two AES chains.
+/// The number of registers that are processed together. There are two AES computations for each register of
+/// ciphertexts.
 const FLIGHT: usize = 4;
 
-/// Keys and macs of masks, in the same number.
+/// The keys and macs of some masks.
 #[derive(Clone, Copy)]
 pub struct MaskWords<'a> {
     /// The keys K.
@@ -53,7 +54,7 @@ pub fn leaky_ciphertexts(
 }
 
 /// Computes a party's sums from its kept words: `H(M_x) ⊕ kept ⊕ b_x·(theirs ⊕ word(y))`. H is the peer's
-/// hash, and `theirs` are the peer's ciphertexts. The sums overwrite the kept words.
+/// hash, and `theirs` has the peer's ciphertexts. The sums overwrite the kept words.
 ///
 /// # Panics
 /// As [`leaky_ciphertexts`].
@@ -96,7 +97,7 @@ struct Ciphertexts<'a> {
 }
 
 impl Ciphertexts<'_> {
-    /// Computes the ciphertexts of `N` registers from number `at` on. `H` is `2 N`.
+    /// Computes the ciphertexts of `N` registers from number `at` on. `H` is 2 · `N`.
     ///
     /// # Safety
     /// The machine has the features of `V`, and all lists have `N * V::BLOCKS` elements from `at` on.

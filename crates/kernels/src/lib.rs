@@ -7,8 +7,8 @@
 //! `vaes-avx512`, `vaes-avx2`, `aes-ni`, `neon-aes` or `portable`. A program calls [`Kernel::chosen`] first,
 //! to refuse an unknown name.
 //!
-//! Kernels with few registers keep secrets on the stack for a while. So no value with unwritten bytes may
-//! move from the stack to the heap: these bytes could contain secrets.
+//! Kernels with few registers keep secrets on the stack for a while. So a value with unwritten bytes must not
+//! move from the stack to the heap, because these bytes could contain secrets.
 //!
 //! Blocks are `u128`, little endian. Byte 0 of an AES block is the least significant byte, and bit 0 of a
 //! label is its colour.

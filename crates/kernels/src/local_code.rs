@@ -4,19 +4,19 @@
 use crate::vector::{Vector, VectorLoop};
 use crate::{Aes128, Kernel};
 
-/// For each place of a row, its position in two blocks: the half of a block, and the first bit.
+/// For each of the twelve positions in a row: the half of two blocks that has it, and its first bit.
 const PLACES: [(usize, u32); CODE_ONES] =
     [(0, 0), (0, 21), (0, 42), (1, 0), (1, 21), (1, 42), (2, 0), (2, 21), (2, 42), (3, 0), (3, 21), (3, 42)];
-/// The number of ones in a row of the matrix: as many places as two blocks contain.
+/// The number of ones in a row of the matrix: as many positions as fit into two blocks.
 pub const CODE_ONES: usize = 12;
-/// The largest number of bits of a place.
+/// The largest number of bits of a position.
 const PLACE_BITS: u32 = 21;
-/// The number of rows whose places are computed at a time; each needs two blocks.
+/// The number of rows whose positions are computed at a time; each row needs two blocks.
 const ROWS: usize = 32;
 
-/// Adds to each of `words` the sum of twelve words of `message`. The choice of the twelve is public: the
-/// encryptions of 2r and 2r + 1 determine the places of row `r`. The first of `words` belongs to row `first`.
-/// The words are secret, and neither time nor addresses depend on them.
+/// Adds to each of `words` the sum of twelve words of `message`. Everybody knows which twelve words are
+/// added: the encryptions of 2r and 2r + 1 determine them for row `r`. The first of `words` belongs to row
+/// `first`. The words are secret, and neither time nor addresses depend on them.
 ///
 /// # Panics
 /// If the length of the message is not a power of two, or more than 2^21.

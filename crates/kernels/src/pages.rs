@@ -27,15 +27,15 @@ impl Erasing {
         Erasing(())
     }
 
-    /// Returns another value, if one exists.
+    /// Returns another guard if one exists.
     fn again() -> Option<Self> {
         let more = |erasing: usize| (erasing > 0).then(|| erasing + 1);
         ERASING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Erasing(()))
     }
 }
 
-/// Returns another value, if one exists and the list's pages return to the system when the list is freed.
-/// Then the list need not be erased.
+/// Returns another guard if one exists, and if the list's pages return to the system when the list is freed.
+/// In this case, the list need not be erased.
 pub(crate) fn erases_pages_of<T>(list: &Vec<T>) -> Option<Erasing> {
     let bytes = list.capacity() * size_of::<T>();
     mapping::is_one(list.as_ptr().cast(), bytes).then(Erasing::again).flatten()
@@ -179,7 +179,7 @@ mod mapping {
 
     const PAGE: usize = 2 << 20;
 
-    /// The largest number of bytes in mappings that are kept for reuse.
+    /// The largest number of bytes in unused mappings that are kept.
     const KEPT: usize = 32 << 20;
 
     /// The largest number of kept mappings.
@@ -217,8 +217,8 @@ mod mapping {
         }
     }
 
-    /// The kept mappings, and whether a thread uses them. No thread waits for another: if `taken` is set, it
-    /// does without the kept mappings.
+    /// The kept mappings, and whether a thread uses them. No thread waits for another one: if `taken` is set,
+    /// a thread works without the kept mappings.
     struct Shared {
         taken: AtomicBool,
         kept: UnsafeCell<FreeList>,
@@ -249,7 +249,7 @@ mod mapping {
         layout.size() >= LARGE && layout.align() <= PAGE
     }
 
-    /// True if any mapping was made.
+    /// True if at least one mapping was made.
     static ANY: AtomicBool = AtomicBool::new(false);
 
     /// Returns whether a block of this size is a mapping. The system's allocators never begin a block at the
@@ -259,7 +259,8 @@ mod mapping {
     }
 
     /// Returns the length of a mapping for this many bytes. There are four lengths between two powers of two,
-    /// so that mappings can be reused. Unwritten pages take no memory, except the rest of a large page.
+    /// so that a mapping can be reused for a buffer of a similar size. Unwritten pages take no memory, except
+    /// the rest of a large page.
     fn length(size: usize) -> Option<usize> {
         let step = (size.checked_next_power_of_two()? / 8).max(4096);
         size.checked_next_multiple_of(step)
@@ -317,8 +318,8 @@ mod mapping {
         }
     }
 
-    /// Frees a mapping of [`map`]. The mapping is kept for reuse if `keep` is true and it is not too long;
-    /// otherwise it returns to the system. Old mappings make room for it.
+    /// Frees a mapping of [`map`]. The mapping is kept for reuse if `keep` is true and the mapping is not too
+    /// long. Otherwise it returns to the system. If needed, older mappings are returned to make room for it.
     ///
     /// # Safety
     /// The mapping was made with this size, and nobody uses it any more.
@@ -326,7 +327,7 @@ mod mapping {
         let length = length(size).expect("the mapping was made with this size");
         let give_back = |start: usize, length: usize| {
             // SAFETY: a mapping of `map_anew` has exactly this length. The caller guarantees that nobody uses
-            // this one, and nobody uses the kept ones.
+            // it any more. Nobody uses the kept ones.
             let _ = unsafe { munmap(std::ptr::with_exposed_provenance_mut(start), length) };
         };
         let start = block.expose_provenance();

@@ -5,8 +5,8 @@ use zeroize::Zeroize;
 use crate::Kernel;
 use crate::vector::{Vector, VectorLoop};
 
-/// The number of rows that one table combines: the method of the four Russians (Arlazarov, Dinic, Kronrod,
-/// Faradžev 1970).
+/// The number of rows in a group, for which one table has all sums (the method of the four Russians:
+/// Arlazarov, Dinic, Kronrod, Faradžev 1970).
 const GROUP: usize = 4;
 /// The number of groups of the 128 rows.
 const GROUPS: usize = 128 / GROUP;

@@ -1,8 +1,9 @@
 //! The portable kernel: `u128` arithmetic without tables and without branches on data.
 //!
-//! AES is bitsliced over eight blocks. *Plane* `b` contains bit `b` of all their bytes; byte `j` of block `i`
-//! is at bit `8 j + i`. The S-box inverts in a tower field (Rijmen 2000): GF(2^8) is GF(2^4)[t]/(t² + t + λ)
-//! with GF(2^4) = GF(2)[z]/(z⁴ + z + 1). The compiler computes the maps between the two representations.
+//! AES is bitsliced over eight blocks. *Plane* `b` contains bit `b` of each byte of the eight blocks; byte
+//! `j` of block `i` is at bit `8 j + i`. The S-box inverts in a tower field (Rijmen 2000): GF(2^8) is
+//! GF(2^4)[t]/(t² + t + λ) with GF(2^4) = GF(2)[z]/(z⁴ + z + 1). The compiler computes the maps between the
+//! two representations.
 
 use crate::factors::Factors;
 use crate::swap::swap_bits;
@@ -235,7 +236,7 @@ fn multiply64(a: u64, b: u64) -> u128 {
         for i in 0..5 {
             sum ^= part(a, i) * part(b, (place + 5 - i) % 5);
         }
-        // The places that are `place` modulo 5. FIFTH << place includes all of them.
+        // Keeps the positions that are `place` modulo 5. FIFTH << place includes all of them.
         product ^= sum & FIFTH << place;
     }
     product
@@ -428,7 +429,8 @@ impl Vector for Portable {
         Portable(block(words(self.0).map(|word| word.rotate_right(N))))
     }
 
-    /// Not inlined: each task would contain it 56 times, which takes more compile time than all other loops.
+    /// It is not inlined: each task would contain it 56 times, and compiling that takes longer than compiling
+    /// all other loops.
     #[inline(never)]
     unsafe fn mix32<const D: u32, const B: u32>([a, b, c, d]: &mut [[Self; 4]; 4], m: [&Self; 4]) {
         for k in 0..4 {
@@ -453,7 +455,7 @@ impl Vector for Portable {
     #[inline(always)]
     unsafe fn interleave8(self, other: Self) -> (Self, Self) {
         let spread = |half: u128| {
-            // Moves eight bytes to every second of sixteen places.
+            // Moves eight bytes to every second one of sixteen positions.
             let x = (half | half << 32) & 0x00000000ffffffff_00000000ffffffff;
             let x = (x | x << 16) & 0x0000ffff0000ffff_0000ffff0000ffff;
             (x | x << 8) & 0x00ff00ff00ff00ff_00ff00ff00ff00ff

@@ -49,9 +49,9 @@ pub(crate) struct ScriptLayer<'a> {
 }
 
 impl<'a> ScriptLayer<'a> {
-    /// Returns at most `most` AND gates at a time, each time together with a share of the XORs. XORs are
-    /// loads and stores, which the machine performs while its AES unit is busy. A layer without AND gates is
-    /// one share.
+    /// Returns at most `most` AND gates at a time, each time together with a part of the XORs. XORs are loads
+    /// and stores, which the machine performs while its AES unit is busy. If a layer has no AND gates, all
+    /// its XORs are one part.
     #[inline(always)]
     pub fn shares(self, most: usize) -> impl Iterator<Item = (&'a [Xor], &'a [And])> {
         let shares = self.ands.len().div_ceil(most).max(1);
@@ -200,7 +200,6 @@ impl GateListBuilder {
     /// Adds an XOR to the next layer.
     ///
     /// # Panics
-    /// If the XOR writes [`ONE`].
     pub fn xor(&mut self, a: u32, b: u32, out: u32) {
         self.use_slots(a, b, out);
         self.script.xors.push(Xor { a, b, out });

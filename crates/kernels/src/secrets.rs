@@ -9,9 +9,9 @@ use crate::erase;
 use crate::pages::erases_pages_of;
 
 /// A list of secrets, erased when dropped. It is erased in whole registers, because preprocessing erases more
-/// than it computes. After a [stop](crate::Erasing), its pages return to the system without erasing; the
-/// system clears them before anybody gets them again. An iterator that is collected into a list must know its
-/// length, because a growing list leaves copies behind.
+/// than it computes. After a [stop](crate::Erasing), its pages return to the system without being erased. The
+/// system clears them before another process gets them. An iterator that is collected into a list must know
+/// its length, because a growing list leaves copies behind.
 #[derive(Clone, Default)]
 pub struct SecretBlocks<T: Copy + Default>(Vec<T>);
 
@@ -68,7 +68,7 @@ impl<T: Copy + Default> Drop for SecretBlocks<T> {
         match erases_pages_of(&self.0) {
             Some(_erasing) => self.0 = Vec::new(),
             None => {
-                // A list that was longer before has secrets after its last one.
+                // If a list was longer before, there are secrets after its last element.
                 self.0.resize(self.0.capacity(), T::default());
                 erase(&mut self.0);
             }

@@ -1,4 +1,4 @@
-//! Transpositions of bits by swapping them, without tables and without branches on data.
+//! Transposition of bits by swapping pairs, without tables and without branches on data.
 
 /// Swaps bits of `a` and `b`: the bits of `a` under `mask << shift` with the bits of `b` under `mask`.
 #[inline(always)]

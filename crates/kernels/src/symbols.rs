@@ -96,7 +96,8 @@ impl VectorLoop for Multiply<'_> {
         const { assert!(V::BLOCKS <= 4) };
         let Multiply { matrix, words, sums, blocks, sum_blocks } = self;
         let tile = BLOCK * V::BLOCKS;
-        // A rest that is too small for a tile is processed in eights, if the machine supports this.
+        // If the remaining words are too few for a tile, they are processed in eights, if the machine
+        // supports this.
         let count = words.len() / blocks;
         let by_eights = V::EIGHTS && blocks.max(sum_blocks) <= EIGHT_BLOCKS;
         let few = if by_eights && count % tile <= MOST_BY_EIGHTS { count % tile } else { 0 };
@@ -291,7 +292,7 @@ unsafe fn multiply_eight<V: Vector>(
             let at = words.as_ptr().add(word * blocks);
             *register = V::gather(|k| if k < blocks { at.add(k) } else { &raw const zero });
         }
-        // The seven bits of a byte's position are three for the register and four within a block. Each step
+        // The position of a byte has seven bits: three for the register and four within a block. Each step
         // rotates the first bit to the end: three steps here, and four on the way back.
         for (k, register) in turned::<V, 3>(registers).into_iter().enumerate() {
             register.scatter(|block| symbols.add(8 * block + k));
@@ -347,7 +348,7 @@ unsafe fn turned<V: Vector, const N: usize>(mut registers: [V; 8]) -> [V; 8] {
 /// The machine has the features of `V`.
 #[inline(always)]
 unsafe fn transposed<V: Vector>(mut rows: [V; BLOCK]) -> [V; BLOCK] {
-    // The eight bits of a byte's position are four for the row and four within it. Each step rotates the
+    // The position of a byte has eight bits: four for the row and four within the row. Each step rotates the
     // first bit to the end.
     for _ in 0..4 {
         let mut next = rows;
@@ -381,7 +382,7 @@ unsafe fn read_tile<V: Vector>(words: &[u128], block: usize, blocks: usize) -> [
     }
 }
 
-/// Writes one block of each word of a tile, or adds to it. Register `r` has the block of every 16th word.
+/// Writes one block of each word of a tile, or adds to it. Register `r` has this block of every 16th word.
 ///
 /// # Safety
 /// As [`read_tile`].
@@ -415,8 +416,8 @@ unsafe fn write_tile<V: Vector, const ADD: bool>(
 pub struct Picks {
     inputs: usize,
     outputs: usize,
-    /// For each pair of target and source block, the position of each symbol in the source block, or 128 if
-    /// it is not there.
+    /// For each target block and each source block, the position of each symbol in the source block, or 128
+    /// if it is in another block.
     places: Vec<u128>,
 }
 
@@ -509,8 +510,8 @@ impl VectorLoop for AddPicked<'_> {
     }
 }
 
-/// Converts rows into words. Row `i` has symbol `i` of all words, in `row_blocks` blocks. `words` receives
-/// the first of these words, each in as many blocks as its symbols fill.
+/// Converts rows into words. Row `i` has symbol `i` of all words, in `row_blocks` blocks. The first of these
+/// words are written to `words`, each in as many blocks as its symbols fill.
 ///
 /// # Panics
 /// If there are no whole rows, or `words` has a wrong length.
@@ -633,7 +634,7 @@ pub fn add_scaled_with(
 struct AddScaled<'a> {
     scale: &'a SymbolFactors,
     coefficients: &'a [Vec<u8>],
-    /// The index of the first chunk's coefficient.
+    /// The index of the coefficient of the first chunk.
     first: usize,
     data: &'a [u128],
     chunk: usize,

@@ -1,5 +1,4 @@
-//! Transposition of bit matrices between rows, which generators produce, and columns, which the protocols
-//! use.
+//! Transposition of bit matrices: generators produce rows, and the protocols use columns.
 
 use crate::Kernel;
 use crate::vector::{Vector, VectorLoop};

@@ -17,7 +17,7 @@ pub struct Trees {
 
 impl Trees {
     /// Makes trees from these keys, one for each leaf, tree after tree. A tree of one level may have a single
-    /// leaf, and can then only [send](Trees::send).
+    /// leaf. Then it can only be used to [send](Trees::send).
     ///
     /// # Panics
     /// If there are not 1, 2, 4 or 8 levels, or the number of keys is wrong.
@@ -55,9 +55,9 @@ impl Trees {
         kernel.run(Receive { trees: self, first, block, x, corrections, tiles });
     }
 
-    /// Computes the rows of the party that lacks a leaf of each tree, and has any key in its place. A row is
-    /// `v_b ⊕ (u ⊕ c)·mask`, with the tree's corrections c, and a mask of all ones or zero for each row. If
-    /// the first tree has no corrections, its c is 0. Takes constant time.
+    /// Computes the rows of the party that lacks one leaf of each tree. In place of the missing key, it has
+    /// an arbitrary one. A row is `v_b ⊕ (u ⊕ c)·mask`, with the tree's corrections c, and a mask of all ones
+    /// or zero for each row. If the first tree has no corrections, its c is 0. Takes constant time.
     ///
     /// # Panics
     /// If the size of the corrections does not fit the number of tiles.
@@ -129,7 +129,7 @@ unsafe fn fold<V: Vector, const K: usize, const M: usize>(
                 let sum = r0[m].xor3(r1[m], r2[m].xor(r3[m]));
                 u[m] = u[m].xor(sum);
                 for (bit, v) in v.iter_mut().skip(2).enumerate() {
-                    // The number of a group is public.
+                    // Everybody knows the number of a group, so a branch may depend on it.
                     if group >> bit & 1 == 1 {
                         v[m] = v[m].xor(sum);
                     }
@@ -284,7 +284,7 @@ macro_rules! loops {
                 }
             }
 
-            /// Writes the results of four leaves, for trees with fewer than four leaves.
+            /// Writes the results of four leaves, if trees have fewer than four leaves.
             #[inline(always)]
             unsafe fn write_streams<V: Vector, const K: usize, const M: usize>(
                 &mut self,
@@ -295,7 +295,8 @@ macro_rules! loops {
                 // SAFETY: as above.
                 unsafe {
                     if const { K == ALONE } {
-                        // With v = r and u = 0, a row is r ⊕ c·mask, as it must be for a single leaf.
+                        // With v = r and u = 0, the formula gives r ⊕ c·mask, which is the row of a single
+                        // leaf.
                         for (k, r) in streams.into_iter().enumerate() {
                             self.write(4 * unit + k, block, [V::splat(0); M], [r]);
                         }
@@ -318,7 +319,7 @@ macro_rules! loops {
             #[inline(always)]
             unsafe fn run<V: Vector>(mut self) {
                 // SAFETY: the caller guarantees the features of `V`. `M` registers cover two tiles, one, or
-                // half a tile. A rest can remain only with two tiles; it is one tile, which `H` registers
+                // half a tile. If `M` registers cover two tiles, one tile may remain, which `H` registers
                 // cover exactly.
                 unsafe {
                     if const { V::STREAM == 2 } {

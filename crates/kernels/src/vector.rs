@@ -92,7 +92,7 @@ pub(crate) trait Vector: Copy {
             (a.xor_if(colours, both), b.xor_if(colours, both))
         }
     }
-    /// Returns the unreduced carry-less product of corresponding blocks: low and high half.
+    /// Returns the unreduced carry-less product of corresponding blocks, low half and high half.
     unsafe fn multiply(self, other: Self) -> (Self, Self);
     /// Returns three carry-less products of corresponding blocks: low half by low half, high by high, and the
     /// product of the sums of both halves.
@@ -116,8 +116,8 @@ pub(crate) trait Vector: Copy {
     unsafe fn add32(self, other: Self) -> Self;
     /// Rotates 32-bit words to the right by `N` bits: 7, 8, 12 or 16.
     unsafe fn rotate32<const N: u32>(self) -> Self;
-    /// Applies half of BLAKE3's mixing function, four times side by side, on the columns of a state of rows
-    /// `a`, `b`, `c`, `d`: `a += m + b; d = (d ⊕ a) ⋙ D; c += d; b = (b ⊕ c) ⋙ B`.
+    /// Applies half of BLAKE3's mixing function to the columns of a state of rows `a`, `b`, `c`, `d`, four of
+    /// them side by side: `a += m + b; d = (d ⊕ a) ⋙ D; c += d; b = (b ⊕ c) ⋙ B`.
     #[inline(always)]
     unsafe fn mix32<const D: u32, const B: u32>([a, b, c, d]: &mut [[Self; 4]; 4], m: [&Self; 4]) {
         // SAFETY: guaranteed by the caller.

@@ -1,8 +1,8 @@
 //! The kernels of x86-64: AES-NI with 128-bit registers, VAES with 256-bit and with 512-bit ones.
 //!
 //! Every `unsafe` block in the [`Vector`] implementations relies on two guarantees of the caller, which the
-//! trait requires. The machine has the features of the register's type, and pointers lead to as many blocks
-//! as the method accesses. All loads and stores are unaligned.
+//! trait requires. The machine has the features of the register's type, and each pointer leads to as many
+//! blocks as the method accesses. All loads and stores are unaligned.
 
 mod mix;
 mod register;
@@ -1057,7 +1057,7 @@ impl Vector for X4 {
     unsafe fn store_rows<const N: usize>([a, b, c, d]: [Self; 4], to: impl Fn(usize) -> *mut u128) {
         // SAFETY: AVX-512; the caller guarantees `N` blocks at `to(k)` for each k < 4.
         unsafe {
-            // First pairs of rows of two lanes each, then all rows of a lane.
+            // First come pairs of rows of two lanes each, then all rows of one lane.
             let (ab_low, ab_high) =
                 (_mm512_shuffle_i64x2::<0x44>(a.0, b.0), _mm512_shuffle_i64x2::<0xee>(a.0, b.0));
             let (cd_low, cd_high) =
@@ -1265,7 +1265,7 @@ impl Vector for X4 {
 /// Returns the columns of 64 rows of 128 bits, as words of 64 bits. Word j of register k is column `8·k + j`.
 /// `rows` returns rows `4·i` to `4·i + 3`.
 ///
-/// Bytes are transposed first, then bits. Register `i` loads four rows and collects their bytes of the same
+/// First bytes are transposed, then bits. Register `i` loads four rows and collects their bytes of the same
 /// index into a word. The 16 × 16 words are transposed, so that register `k` has byte `k` of all rows. Then
 /// GF2P8AFFINEQB transposes 8 × 8 bits: the rows are its matrix, which it multiplies by unit vectors. It
 /// expects the last row of a matrix first, so each eight rows are loaded in reverse order.

@@ -33,7 +33,8 @@ fn every_kernel_of_this_machine_can_be_asked_for() {
     }
 }
 
-/// Refused values are an unknown name, the wrong case, an empty name, and a kernel of another architecture.
+/// The refused values are an unknown name, a name in the wrong case, an empty name, and a kernel of another
+/// architecture.
 #[test]
 fn no_other_kernel_stands_in_for_one_that_is_not_there() {
     let elsewhere = if cfg!(target_arch = "aarch64") { "aes-ni" } else { "neon-aes" };

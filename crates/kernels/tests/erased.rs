@@ -1,8 +1,8 @@
 //! No secret is left in freed memory.
 //!
 //! This test's allocator keeps the contents of every freed block. The tests play whole runs, while hooks
-//! report the secrets. Then the tests search the blocks for these secrets. Bytes that were sent are public.
-//! With `BRICKWORK_BACKTRACE` set, a find reports the code that freed the block.
+//! record the secrets. Then the tests search the blocks for these secrets. Bytes that were sent are public.
+//! If `BRICKWORK_BACKTRACE` is set, a failing test reports the code that freed the block.
 //!
 //! These tests cannot see registers, the stack, and memory that the operating system swaps out.
 
@@ -38,7 +38,7 @@ thread_local! {
 /// The contents of freed blocks, one after the other.
 struct Freed {
     bytes: Vec<u8>,
-    /// The start and the length of each block, and the code that freed it.
+    /// The start and the length of each block among these bytes, and the code that freed it.
     blocks: Vec<(usize, usize, Option<Backtrace>)>,
 }
 
@@ -49,8 +49,8 @@ const SHORTEST: usize = 16;
 // the default one: it allocates a new block, copies, and frees the old one through `dealloc`.
 unsafe impl GlobalAlloc for Remembering {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // Zeroed, so that every byte of a block may be read when it is freed. SAFETY: guaranteed by the
-        // caller.
+        // The block is zeroed, so that each of its bytes may be read when it is freed. SAFETY: guaranteed by
+        // the caller.
         unsafe { System.alloc_zeroed(layout) }
     }
 
@@ -76,8 +76,8 @@ fn remember(block: &[u8]) {
     freed.blocks.push((at, block.len(), who));
 }
 
-/// While a value of this type exists, no other test of this file runs. The memory of another test, such as
-/// the values that it searches for, would be attributed to this run.
+/// While a value of this type exists, no other test of this file runs. The memory of another test, for
+/// example of the values that it searches for, would be attributed to this run.
 struct Alone(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
 
 fn alone() -> Alone {
@@ -142,8 +142,8 @@ fn what_is_freed_by_runs_from_stock_holds_no_secret() {
     nothing_remains_of(|secrets| drop(play_from_stock(memory_pair, secrets)));
 }
 
-/// Checks makers of stock, whose memory has the epoch's secrets, and coordinators, which receive the records.
-/// In this test the connections within a party are sockets.
+/// Checks the memory of makers, which have the epoch's secrets, and of coordinators, which receive the
+/// records. In this test the connections within a party are sockets.
 #[test]
 fn what_is_freed_by_makers_holds_no_secret() {
     let home = || {
@@ -153,7 +153,8 @@ fn what_is_freed_by_makers_holds_no_secret() {
     nothing_remains_of(|secrets| play_by_makers(memory_pair, home, secrets));
 }
 
-/// One end of a pair of sockets. Sent bytes are in no memory of this process except that of the ends.
+/// One end of a pair of sockets, as a connection. The sent bytes are in no memory of this process, except in
+/// the buffers of both ends.
 struct Line(UnixStream);
 
 impl Read for Line {
@@ -201,8 +202,8 @@ fn nothing_remains_of(play: impl Fn(&SharedSecrets)) {
     assert!(report.is_empty(), "secrets remain in freed memory");
 }
 
-/// Recovery computes in the clear in every run. A program with a single component is checked, because the
-/// component's inputs are then the parties' inputs.
+/// Recovery computes in the clear in every run. The program has a single component, so that the component's
+/// inputs are the parties' inputs.
 #[test]
 fn a_computation_in_the_clear_leaves_no_input() {
     let alone = alone();
@@ -217,7 +218,7 @@ fn a_computation_in_the_clear_leaves_no_input() {
     }
 }
 
-/// The search finds known values: a label at any position of a vector that was not erased.
+/// A test of the search itself: it finds a label at any position of a vector that was not erased.
 #[test]
 fn what_is_not_erased_is_found() {
     let alone = alone();

@@ -91,10 +91,10 @@ impl Write for Flood {
 
 impl Stream for Flood {}
 
-/// The tag of the first message.
+/// The tag of the greeting, which is the first message.
 const HELLO: u8 = 1;
 
-/// More than any message before the parties have agreed on a program.
+/// More bytes than the messages have that parties send before they agree on a program.
 const FLOOD: usize = 64 << 20;
 
 /// Returns the largest allocation of a party under attack, and the error with which it ends.
@@ -123,7 +123,7 @@ fn row_18_a_flood_of_any_message_takes_no_memory() {
     let program = std::sync::Arc::new(library::millionaires().unwrap());
     let job = AgreedJob::new(program, 40, [[1; 32], [2; 32]]);
     for party in [Party::Garbler, Party::Evaluator] {
-        // The first run fills caches that are made once.
+        // The first run fills caches that are filled only once.
         attacked(party, &job, &[0], 0);
         let (quiet, silence) = attacked(party, &job, &[0], 0);
         assert!(matches!(silence, Error::Io(_)));
@@ -139,7 +139,7 @@ fn row_18_a_flood_of_any_message_takes_no_memory() {
                     bytes <= quiet + SLACK,
                     "{party:?}: message {tag} of {length} bytes takes {bytes} bytes, silence {quiet}"
                 );
-                // A greeting of the right length does not fit; signs of life are skipped.
+                // A greeting of the right length has wrong content; keep-alive messages are skipped.
                 let expected = match (tag, length) {
                     (HELLO, GREETING) => matches!(error, Error::Mismatch(_)),
                     _ => error.is_cheat(Cheat::UnexpectedMessage),
@@ -155,7 +155,7 @@ fn row_18_a_flood_of_any_message_takes_no_memory() {
     }
 }
 
-/// An honest peer whose first messages arrive. Then it sends something else.
+/// An honest peer that turns into an attacker after its first messages.
 struct Turning {
     socket: UnixStream,
     /// The number of the honest peer's messages that still pass.
@@ -260,7 +260,7 @@ fn turned(victim: Party, messages: usize, then: Then) -> (usize, Result<(), Erro
 fn row_18_a_peer_that_turns_later_gets_no_more_memory() {
     let _alone = ALONE.lock().unwrap();
     for victim in [Party::Garbler, Party::Evaluator] {
-        // The first run fills caches that are made once.
+        // The first run fills caches that are filled only once.
         let _ = turned(victim, usize::MAX, Then::Flood);
         let (honest, result) = turned(victim, usize::MAX, Then::Flood);
         result.unwrap();
@@ -286,7 +286,7 @@ fn row_18_a_peer_that_turns_later_gets_no_more_memory() {
 }
 
 /// Tests the only message whose length the peer chooses: the positions of its logs, at most a mebibyte. Two
-/// bytes of the message stand for a layer, which needs 16 bytes in memory. A growing vector needs three times
+/// bytes of the message represent a layer, which needs 16 bytes in memory. A growing vector needs three times
 /// as much for a moment.
 #[test]
 fn row_18_the_longest_log_that_a_peer_can_tell_of() {
@@ -297,7 +297,7 @@ fn row_18_the_longest_log_that_a_peer_can_tell_of() {
     let standing = EpochReport { head: [3; 32], last: Some((*state.head(), entry)) };
     let told = postcard::to_stdvec(&[([5u8; 32], standing)][..]).unwrap();
     assert!(told.len() <= LONGEST && told.len() > LONGEST - 400);
-    // The same message claims that it contains 2^64 - 1 layers.
+    // The second message claims that it contains 2^64 - 1 layers.
     let mut huge = told[..140].to_vec();
     huge.extend([0xff; 9]);
     huge.push(1);
@@ -347,7 +347,7 @@ fn row_18_a_crowd_of_half_open_connections() {
                 for i in 0..strangers {
                     let mut stranger = TcpStream::connect(address).unwrap();
                     let says: &[u8] = [&hello[..], &[0xff; 600], &hello[..9], &[]][i % 4];
-                    // The connection of a stranger that is refused at once may already be closed.
+                    // The other side may have closed a refused connection already, so errors are ignored.
                     let _ = stranger.write_all(says);
                     crowd.push(stranger);
                     std::thread::sleep(Duration::from_millis(1));
@@ -364,7 +364,7 @@ fn row_18_a_crowd_of_half_open_connections() {
         assert!(bytes <= (HANDSHAKES + 4) * EACH, "{strangers} strangers take {bytes} bytes");
         println!("{strangers} strangers: {} KiB at most", bytes >> 10);
         drop(crowd);
-        // The threads of handshakes must end before the next crowd is counted.
+        // The threads of the handshakes must end before the next connections are counted.
         let start = Instant::now();
         while NOW.load(Ordering::Relaxed) > (8 << 20) && start.elapsed() < Duration::from_secs(10) {
             std::thread::sleep(Duration::from_millis(10));

@@ -1,5 +1,5 @@
-//! A stopped task ends at once, however much memory it has. With the command's allocator, lists of secrets
-//! are erased when dropped. While a task is stopped, their pages return to the system instead.
+//! A stopped task ends soon, however much memory it has. With the command's allocator, a list of secrets is
+//! normally erased when it is dropped. While a task is stopped, their pages return to the system instead.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::alloc::Layout;
@@ -79,8 +79,8 @@ fn nothing_is_left_of_secrets_whatever_ends_them() {
                 assert_eq!(left_in_a_block(bytes), 0, "{left} of {bytes} bytes, stopped: {stopped}");
                 gone || !stopped
             };
-            // A thread that starts meanwhile may get the block at the same address. But a kept block would be
-            // found in every attempt.
+            // Another thread that starts meanwhile may get a block at the same address, so the test tries
+            // several times. A block that the allocator kept would be found in every attempt.
             assert!((0..9).any(|_| ends()), "{bytes} bytes have not gone back");
         }
     }

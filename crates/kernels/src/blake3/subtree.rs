@@ -142,7 +142,7 @@ impl Inputs<'_> {
 
 struct Trees<'a> {
     inputs: Inputs<'a>,
-    /// A buffer for the nodes. At the end, it begins with the values of the subtrees.
+    /// A buffer for the nodes. At the end, the values of the subtrees are at its beginning.
     nodes: &'a mut [Value; TOGETHER * CHUNKS],
 }
 
@@ -167,7 +167,7 @@ impl VectorLoop for Trees<'_> {
     }
 }
 
-/// The number of blocks by which fetching runs ahead of compressing.
+/// The number of blocks by which prefetching is ahead of compressing.
 const AHEAD: usize = 4;
 
 /// Computes the values of the chunks from `first` on, at most two registers of them.
@@ -180,8 +180,8 @@ unsafe fn chunks<V: Vector>(inputs: Inputs, first: usize, values: &mut [Value]) 
     // Lanes without a chunk repeat the last one.
     let chunk = |i: usize| (first + i).min(last);
     let start: [*const u8; MOST_LANES] = std::array::from_fn(|i| inputs.start(chunk(i)));
-    // The chunks that follow these are prefetched, because the machine's prefetcher follows fewer streams
-    // than there are.
+    // The chunks after these are prefetched, because the processor's prefetcher follows fewer streams than
+    // there are.
     let next: [*const u8; MOST_LANES] =
         std::array::from_fn(|i| inputs.start((first + 2 * lanes::<V>() + i).min(inputs.count() - 1)));
     let mut counters = [[[0u32; MOST_LANES / 2]; 2]; 2];

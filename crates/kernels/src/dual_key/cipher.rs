@@ -14,7 +14,7 @@ pub enum Style {
     GaXR,
     /// Two rows.
     HalfGates,
-    /// One row. The type of a token is the wire's bit, which the evaluator knows.
+    /// One row. The type of a token is the wire's bit, and the evaluator knows this bit.
     PrivacyFree,
 }
 
@@ -51,8 +51,8 @@ pub enum Doubling {
     Right(Carry),
 }
 
-/// The carries of a shift by halves. Each half gets its half of `value` if the other half has a bit of
-/// `test`. Then all bits outside `keep` are cleared.
+/// The carries of a shift that shifts both halves of a block separately. Each half gets its half of `value`
+/// if the other half has a bit of `test`. Then all bits outside `keep` are cleared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carry {
     /// The bits of the other half that cause a carry.
@@ -94,11 +94,12 @@ impl DualKey {
 pub struct LoopGates<'a> {
     /// The circuit's steps. The gates with rows are in the place of the AND gates.
     pub script: &'a GateList,
-    /// The tweak of each gate with rows, in order. A tweak is a whole block, because it is loaded into all
+    /// The tweak of each gate with rows, in order. A tweak has a whole block, because it is loaded into all
     /// blocks of a register at once.
     pub tweaks: &'a [u128],
-    /// The function of each gate with rows: bit 2a + b is its value. The garbler needs it, and the evaluator
-    /// only without privacy. The function must not be linear with half-gates and without privacy.
+    /// The function of each gate with rows, as its truth table: bit 2a + b is the value for a and b. The
+    /// garbler needs it. The evaluator needs it only in the style without privacy. In half-gates and in the
+    /// style without privacy, the function must not be linear.
     pub functions: &'a [u8],
 }
 

@@ -1,4 +1,4 @@
-//! Ev: the evaluator's walk through a circuit.
+//! Ev: evaluates a circuit gate by gate.
 
 use std::marker::PhantomData;
 
@@ -22,7 +22,7 @@ pub(super) struct EvaluateLoop<'a, D, S> {
 }
 
 impl<'a> EvaluateLoop<'a, (), ()> {
-    /// Returns the same walk for a doubling and a style.
+    /// Returns the same loop for a doubling and a style.
     pub fn of<D, S>(self, doubling: D, _: S) -> EvaluateLoop<'a, D, S> {
         let EvaluateLoop { gates, cipher, permutations, tokens, rows, .. } = self;
         EvaluateLoop { gates, cipher, permutations, tokens, rows, doubling, style: PhantomData }
@@ -114,8 +114,8 @@ impl<const REDUCED: bool> EvaluateStyle for EvaluatedRows<REDUCED> {
                 let gate = first + and.gate as usize;
                 let (a, b) = (walk.load(and.a), walk.load(and.b));
                 let key = D::combine(&walk.doubling, a, b).xor(walk.tweak(gate));
-                // The index may depend on types: an evaluator sees only the types of a wire, and they reveal
-                // nothing about its bits.
+                // The types of tokens may select an address. An evaluator sees only the type of a wire, which
+                // reveals nothing about its bit.
                 let from = |lane: usize| evaluator.rows[lane].add((4 - usize::from(REDUCED)) * gate);
                 (keys[n], rows[n]) = (key, V::choose::<REDUCED>(a, b, walk.last, from).xor(walk.token(key)));
             }

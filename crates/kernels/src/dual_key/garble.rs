@@ -1,4 +1,4 @@
-//! Gb: the garbler's walk through a circuit.
+//! Gb: garbles a circuit gate by gate.
 
 use std::marker::PhantomData;
 
@@ -22,7 +22,7 @@ pub(super) struct GarbleLoop<'a, D, S, const EACH: usize> {
 }
 
 impl<'a> GarbleLoop<'a, (), (), 0> {
-    /// Returns the same walk for a doubling and a style.
+    /// Returns the same loop for a doubling and a style.
     pub fn of<D, S: GarbleStyle<EACH>, const EACH: usize>(
         self,
         doubling: D,
@@ -39,20 +39,20 @@ pub(super) struct GarblerRegisters<'a, V: Vector, D: Double, const EACH: usize> 
     /// The round keys for drawing tokens.
     draws: V::Keys,
     rows: [*mut u128; 4],
-    /// Zero, and the offset that is in slot [`ONE`].
+    /// A register of zeros, and the offset as it is in slot [`ONE`].
     offsets: [V; 2],
     /// The offset, by which the tokens of a wire differ.
     offset: V,
     /// The offset, doubled once and twice.
     doubled: V,
     quadrupled: V,
-    /// [`GarblerRegisters::offsets`], each plus the offset doubled once, and twice.
+    /// [`GarblerRegisters::offsets`], each plus the offset that was doubled once, and twice.
     with_doubled: [V; 2],
     with_quadrupled: [V; 2],
 }
 
 pub(super) trait GarbleStyle<const EACH: usize> {
-    /// The number of gates that have four keys together.
+    /// The number of gates that are processed together if each has four keys.
     const FOUR: usize = 1;
     /// Draws the tokens of gates of a layer, in the section that begins with gate `first`.
     ///
@@ -81,7 +81,8 @@ impl<D: Double, S: GarbleStyle<EACH>, const EACH: usize> VectorLoop for GarbleLo
         unsafe {
             let walk = Walk::<V, D, EACH>::new(gates, cipher, doubling, tokens, permutations);
             let one = walk.load(ONE);
-            // Without privacy, the slot's last bit is cleared; an offset always has it set.
+            // In the style without privacy, the last bit in the slot is 0. The last bit of an offset is
+            // always 1.
             let offset = one.xor(one.and(walk.last)).xor(walk.last);
             let (doubled, quadrupled) =
                 (D::double(&walk.doubling, offset), D::quadruple(&walk.doubling, offset));
@@ -123,7 +124,8 @@ impl<V: Vector, D: Double, const EACH: usize> GarblerRegisters<'_, V, D, EACH> {
             for ands in ands.chunks(4 / EACH) {
                 let mut blocks = [V::splat(0); 4];
                 for (k, both) in blocks.chunks_exact_mut(EACH).enumerate() {
-                    // Surplus gates repeat the last one, and their results are discarded.
+                    // If there are too few gates, the last one is repeated, and the repeated results are
+                    // discarded.
                     let and = ands.get_unchecked(k.min(ands.len() - 1));
                     let tweak = self.walk.tweak(first + and.gate as usize);
                     if EACH == 2 {
@@ -191,7 +193,7 @@ impl GarbleStyle<2> for Ga {
 }
 
 impl Ga {
-    /// Garbles `N` gates whose tokens are drawn. `H` is `4 N`.
+    /// Garbles `N` gates whose tokens are drawn. `H` is 4 · `N`.
     ///
     /// # Safety
     /// As for [`GarbleStyle::draw`].
@@ -225,9 +227,9 @@ impl Ga {
                 let function = walk.function(gate);
                 let at = walk.slot(and.out);
                 let value = |k: usize| at.add((function >> k & 1) * V::BLOCKS).cast_const();
-                // The rows are computed by the bits of the inputs, and then exchanged where the token for 0
-                // has type 1. (Each register has its own name, because an array of them would go through
-                // memory.)
+                // The rows are computed in the order of the input bits, and then exchanged where the token
+                // for 0 has type 1. (Each register has its own name, because an array of them would go
+                // through memory.)
                 let row_00 = masks[n].xor(V::load(value(0)));
                 let row_01 = masks[N + n].xor(V::load(value(1)));
                 let row_10 = masks[2 * N + n].xor(V::load(value(2)));
@@ -282,7 +284,7 @@ impl<const REDUCED: bool> GarbleStyle<1> for Free<REDUCED> {
 }
 
 impl<const REDUCED: bool> Free<REDUCED> {
-    /// Garbles `N` gates. `H` is `4 N`.
+    /// Garbles `N` gates. `H` is 4 · `N`.
     ///
     /// # Safety
     /// As for [`GarbleStyle::draw`].
@@ -318,12 +320,12 @@ impl<const REDUCED: bool> Free<REDUCED> {
                 let p = times(f ^ f >> 1 ^ f >> 2 ^ f >> 3);
                 let [e_00, e_01, e_10, e_11] =
                     [encrypted[n], encrypted[N + n], encrypted[2 * N + n], encrypted[3 * N + n]];
-                // The additional terms of row 01 and row 10 compared with row 00, by type: for the tokens,
-                // and for the keys that are added to π's results. Row 11 has both terms, and p.
+                // The terms that rows 01 and 10 have in addition to row 00, by type: for the tokens, and for
+                // the keys that are added to π's results. Row 11 has both terms, and p.
                 let [type_a, type_b] = types[n];
                 let in_01 = garbler.with_quadrupled[y & 1].xor_if(type_a, p);
                 let in_10 = garbler.with_doubled[x & 1].xor_if(type_b, p);
-                // The difference between row 00's token and the token for 0.
+                // The sum of row 00's token and the token for 0.
                 let beyond = c.xor_if(type_a, times(x)).xor_if(type_b, in_01.xor(garbler.quadrupled));
                 // The token of row 00, and its key.
                 let masked = if REDUCED {
@@ -441,7 +443,7 @@ impl GarbleStyle<1> for PrivacyFree {
 }
 
 impl PrivacyFree {
-    /// Garbles `N` gates. `H` is `2 N`.
+    /// Garbles `N` gates. `H` is 2 · `N`.
     ///
     /// # Safety
     /// As for [`GarbleStyle::draw`].

@@ -4,7 +4,7 @@
 //! A register contains a token of a wire for as many copies as it has blocks. Every copy has its own key of
 //! π, so its result does not depend on other copies. Here the AND gates of a [`GateList`] are the gates with
 //! rows, which may have any function, and its XORs are the gates without rows. The independent gates of a
-//! layer are processed together, so that several AES chains fill the unit.
+//! layer are processed together, so that several AES computations run side by side.
 //!
 //! A token is the first 128 or 80 bits of a block, where bit 127 is the first one. All other bits are zero.
 //! The last bit of a token is its type. The ciphers are `E(A, B, T, X) = π(K)[1:k] ⊕ K[1:k] ⊕ X` with `K = 2A
@@ -27,7 +27,7 @@ use double::{HalvesRight, LeftDoubling, Right, Same};
 use evaluate::{EvaluateLoop, EvaluatedRows};
 use garble::{Free, Ga, GarbleLoop, HalfGatesRows, PrivacyFree};
 
-/// The tokens of a few copies during a walk through a [`GateList`], erased when dropped.
+/// The tokens of a few copies while a circuit is garbled or evaluated, erased when dropped.
 pub struct Tokens {
     kernel: Kernel,
     style: Style,

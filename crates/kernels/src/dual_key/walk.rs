@@ -1,4 +1,4 @@
-//! The common part of both parties' walks through a circuit.
+//! The code that both parties share for processing a circuit.
 
 use super::cipher::{DualKey, LoopGates};
 use super::double::Double;
@@ -13,7 +13,7 @@ use crate::vector::Vector;
 pub(super) struct Walk<'a, V: Vector, D: Double, const EACH: usize> {
     pub gates: LoopGates<'a>,
     pub tokens: *mut u128,
-    /// The round keys of π. Each block of a register has its own copy's key.
+    /// The round keys of π; each block of a register has the key of its own copy.
     pub permutations: V::Keys,
     pub doubling: D::Constants<V>,
     pub token: V,
@@ -154,8 +154,8 @@ pub(super) fn take<'a, const N: usize>(items: &mut &'a [And]) -> Option<&'a [And
     Some(first)
 }
 
-/// Writes a function that is not linear as an AND gate with negations: f(a, b) = (a ⊕ y)(b ⊕ x) ⊕ z. Returns
-/// y, x and z.
+/// Returns a function that is not linear in the form of an AND gate with negations: f(a, b) = (a ⊕ y)(b ⊕ x)
+/// ⊕ z. Returns y, x and z.
 #[inline(always)]
 pub(super) fn negations(function: usize) -> [usize; 3] {
     let (c, x, y) = (function & 1, (function ^ function >> 2) & 1, (function ^ function >> 1) & 1);

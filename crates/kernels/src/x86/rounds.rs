@@ -1,8 +1,9 @@
 //! AES rounds on eight registers side by side, in assembly.
 //!
-//! With sixteen registers, eight chains of rounds and eleven round keys do not fit. The compiler prefers to
-//! keep the keys, and works on four chains, then on two and on two, each time waiting for the AES unit. The
-//! assembly loads each round key for its round alone, and all eight chains run in parallel in all rounds.
+//! With sixteen registers, eight chains of rounds and eleven round keys do not fit. The compiler keeps the
+//! keys in registers instead. It then works on four chains, on two, and on two again, and waits for the AES
+//! unit each time. This assembly code loads each round key only for its round, so that all eight chains run
+//! in parallel in all rounds.
 
 /// Loads a round key into the register `key`, then applies an instruction to each of the eight registers.
 macro_rules! on_eight {
@@ -103,7 +104,8 @@ macro_rules! under_four {
             x2 = inout($registers) x[1][0].0, x3 = inout($registers) x[1][1].0,
             x4 = inout($registers) x[2][0].0, x5 = inout($registers) x[2][1].0,
             x6 = inout($registers) x[3][0].0, x7 = inout($registers) x[3][1].0,
-            // Any value is suitable: it only gives the operand its type, and with that the register its name.
+            // The value does not matter: it only determines the type of the operand, and so the name of the
+            // register.
             key = inout($registers) $x[0].0 => _,
             keys = in(reg) $keys.as_ptr(),
             options(pure, readonly, nostack, preserves_flags),

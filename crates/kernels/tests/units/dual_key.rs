@@ -30,8 +30,8 @@ fn go_together(style: Style, doubling: Doubling) -> bool {
     }
 }
 
-/// Makes a script over `inputs` slots after [`ONE`]. Each layer has these numbers of XORs and AND gates,
-/// which read slots from earlier layers.
+/// Makes a list of gates over `inputs` slots after [`ONE`]. Each layer has these numbers of XORs and AND
+/// gates, which read slots from earlier layers.
 fn script(inputs: u32, layers: &[(u8, u8)], pick: &mut impl FnMut() -> u32) -> GateList {
     let mut builder = GateListBuilder::new(inputs as usize + 1);
     let (mut written, mut gate) = (inputs + 1, 0);

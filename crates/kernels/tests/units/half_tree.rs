@@ -29,8 +29,8 @@ fn levels(key: &Aes128, first: [u128; 2], depth: usize) -> Vec<Vec<u128>> {
     levels
 }
 
-/// Both parties' trees follow the definition for every kernel, depth and path. All leaves are equal but one,
-/// which differs by the offset.
+/// Both parties' trees follow the definition for every kernel, depth and path. All leaves of the two parties
+/// are equal except one, which differs by the offset.
 #[test]
 fn trees_are_those_of_the_definition() {
     let mut next = numbers();

@@ -1,5 +1,5 @@
-//! Tests each loop with every kernel of this machine. The tests are outside of the crate, so that the crate
-//! is compiled once and not a second time with its tests.
+//! Tests each loop with every kernel of this machine. The tests are in a crate of their own, so that the
+//! kernels are compiled once and not a second time with their tests.
 
 mod aes;
 mod blake3;

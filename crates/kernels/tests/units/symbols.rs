@@ -20,7 +20,7 @@ fn bytes(blocks: &[u128]) -> Vec<u8> {
     blocks.iter().flat_map(|block| block.to_le_bytes()).collect()
 }
 
-/// Returns the bytes of words of this many symbols, with zeros after the last symbol of each.
+/// Returns random words of this many symbols, with zeros after the last symbol of each.
 fn words(seed: u128, symbols: usize, count: usize) -> Vec<u128> {
     let blocks = symbols.div_ceil(BLOCK);
     let mut all = bytes(&random(seed, blocks * count));
