@@ -11,11 +11,11 @@ use crate::{PROTOCOL_VERSION, Terms, msg};
 /// Identifier of a session: a hash over both parties' nonces, their identities and everything they agree on.
 pub type SessionId = [u8; 32];
 
-/// The values that a handshake compares besides the terms.
+/// The values that a handshake compares in addition to the terms.
 pub struct Digests {
     /// True if the parties use stock.
     pub stock: bool,
-    /// Digest of the program, or of the purpose if there is no program yet.
+    /// Digest of the program, or of the session's purpose if there is no program yet.
     pub program: [u8; 32],
     /// Digest of the garbler's proposal. It is zero if there is no proposal, and in the evaluator's greeting.
     pub parameters: [u8; 32],
@@ -30,7 +30,7 @@ const OTHER_PURPOSE: &str = "the peer was started for another purpose (another l
                              another number of workers, or no job at all); compare the commands of both \
                              sides";
 
-/// Compares the digests of the parties' next actions. Rounds: half of one, because both send at the same
+/// Compares digests of the next actions of both parties. Rounds: half of one, because both send at the same
 /// time.
 ///
 /// # Errors
@@ -50,7 +50,7 @@ pub(crate) fn exchange(channel: &mut Channel, digest: &[u8; 32]) -> Result<[u8; 
 }
 
 /// Sends a digest of this party's next action: the first half of [`agree`]. Other messages may follow before
-/// the peer's digest has arrived, if a peer with another next action cannot use them.
+/// the peer's digest has arrived. They must be useless to a peer with another next action.
 ///
 /// # Errors
 /// [`Error::Io`] if the peer has gone away.
@@ -96,8 +96,8 @@ const POST_QUANTUM: u8 = 2;
 /// Bytes of a greeting.
 pub const GREETING_BYTES: usize = size_of::<Hello>();
 
-/// This party's greeting, after it was sent. A party refuses any difference, so no attacker can make the
-/// parties use a weaker version or parameter. The garbler's proposal is not compared here: the evaluator
+/// This party's greeting, after it was sent. The parties must agree on every field, so no attacker can make
+/// them use a weaker version or parameter. The garbler's proposal is not compared here: the evaluator
 /// computes its security bound instead.
 pub struct Greeting {
     role: Party,

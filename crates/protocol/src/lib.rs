@@ -32,11 +32,11 @@ pub const PROTOCOL_VERSION: u32 = 1;
 /// ([`Terms::table_memory`]).
 pub const TABLE_MEMORY: u64 = 64 << 20;
 
-/// The computation that both parties must agree on. A peer with a different job is refused before any secret
-/// is used.
+/// The computation that both parties must agree on. If the peer has a different job, it is refused before any
+/// secret is used.
 #[derive(Clone)]
 pub struct AgreedJob {
-    /// The program, in a cut that both parties have. The garbler may propose another cut.
+    /// The program, cut into components. Both parties have this cut. The garbler may propose another cut.
     pub program: Arc<Program>,
     /// Statistical security s in bits: 40, 64 or 80.
     pub security: u32,
@@ -104,10 +104,10 @@ pub trait Observer: Send {
     fn met(&mut self, _: &SessionId) {}
     /// Reports that a phase begins, or continues after messages of other phases.
     fn phase(&mut self, name: &'static str);
-    /// Reports that `done` of `total` bytes of all tables have passed; both only grow during a run. `total`
-    /// is 0 if it is not known.
+    /// Reports that `done` of `total` bytes of all tables were sent or received; both numbers only grow
+    /// during a run. `total` is 0 if it is not known.
     fn progress(&mut self, done: u64, total: u64);
-    /// Reports that the party has its outputs; after that it only closes the connection.
+    /// Reports that the party has its outputs; after this, it only closes the connection.
     fn finished(&mut self) {}
 }
 

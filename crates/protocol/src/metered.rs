@@ -21,31 +21,31 @@ pub struct Metered {
     observer: Box<dyn Observer>,
     /// All phases of the protocol, in their order.
     order: &'static [&'static str],
-    /// The messages that tell how far a program's values have left this party.
+    /// The messages which show how far the values of a program have left this party.
     departures: Departures,
     phases: Vec<PhaseReport>,
     /// The index of the running phase.
     running: Option<usize>,
-    /// The times when the measurement started, and when the running phase was entered.
+    /// The time when the measurement started, and the time when the running phase began.
     born: Instant,
     started: Instant,
     /// The number of spans and flights that are kept so far.
     marks: usize,
     bytes: [u64; 2],
-    /// Bytes of tables that have passed, and the expected total.
+    /// Bytes of tables that were sent or received, and the expected total.
     passed: u64,
     expected: u64,
-    /// The action before a message that the peer can use to cheat.
+    /// The action to perform before a message that a cheating peer can use.
     before_exposing: Option<BeforeExposing>,
 }
 
-/// An action before a message that the peer can use to cheat.
+/// The action to perform before a message that a cheating peer can use.
 pub type BeforeExposing = Box<dyn FnMut() -> Result<(), Error> + Send>;
 
 impl Metered {
     /// Starts the measurement of a party of this protocol, and tells `observer` its phases.
     pub fn new<P: SessionProtocol>(mut channel: Channel, role: Party, observer: Box<dyn Observer>) -> Self {
-        // Bytes that passed before the start do not count.
+        // Bytes that were sent or received before the start do not count.
         channel.take_flights();
         let bytes = [channel.sent_bytes(), channel.received_bytes()];
         let (started, phases, order) = (Instant::now(), Vec::new(), P::PHASES);
@@ -79,15 +79,15 @@ impl Metered {
         Ok(answer)
     }
 
-    /// Sets the action before each message that the peer can use to cheat; `None` for no action.
+    /// Sets the action to perform before each message that a cheating peer can use; `None` for no action.
     pub fn before_exposing(&mut self, act: Option<BeforeExposing>) {
         self.before_exposing = act;
     }
 
-    /// Prepares for a message after which the peer can know whether a cheat will be detected: a challenge, or
-    /// the result of a comparison. If stock is being made, this records on disk that the step counts as an
-    /// attempt of the peer. Otherwise, an end of the connection is [deniable](Error::is_deniable) until
-    /// [`Metered::cover`].
+    /// Prepares for a message after which a cheating peer can know whether its cheat will be detected: a
+    /// challenge, or the result of a comparison. If stock is being made, this records on disk that the step
+    /// counts as an attempt of the peer. If not, an end of the connection is [deniable](Error::is_deniable)
+    /// until [`Metered::cover`].
     ///
     /// # Errors
     /// [`Error::Vain`] if this would exceed the allowed attempts; [`Error::Stock`] if the disk fails.
@@ -96,8 +96,8 @@ impl Metered {
         self.exposed()
     }
 
-    /// Notes that the message received last was such a message of the peer's. It tells this party nothing
-    /// about a check of the peer, but the logs of both parties must have the same entries.
+    /// Notes that the message which was received last was such a message of the peer. It tells this party
+    /// nothing that helps it to cheat, but the logs of both parties must have the same entries.
     ///
     /// # Errors
     /// As [`Metered::expose`].
@@ -105,8 +105,8 @@ impl Metered {
         self.before_exposing.as_mut().map_or(Ok(()), |act| act())
     }
 
-    /// Notes that the peer gains nothing any more by breaking off: it has passed the check, or can do nothing
-    /// more.
+    /// Notes that the peer gains nothing any more by breaking the connection: it has passed the check, or can
+    /// cheat no more.
     pub fn cover(&mut self) {
         self.channel.set_deniable(false);
     }
@@ -121,8 +121,8 @@ impl Metered {
         self.channel.look_for(Departures::default());
     }
 
-    /// Begins or resumes a phase, to which all following messages and work belong. The phase may have run
-    /// before, because a flight can hold messages of several phases.
+    /// Begins or resumes a phase, to which all following messages and work belong. A phase may begin several
+    /// times, because a flight can contain messages of several phases.
     pub fn phase(&mut self, name: &'static str) {
         self.end_phase();
         self.channel.set_phase(name);
@@ -158,7 +158,7 @@ impl Metered {
         self.started = ended;
     }
 
-    /// Returns the span since the running phase was entered, unless enough spans are kept already.
+    /// Returns the time span since the running phase began, unless enough spans are kept already.
     fn span(&mut self, ended: Instant, flights: &[brickwork_wire::LinkFlight]) -> Option<PhaseSpan> {
         self.marks += 1 + flights.len();
         if self.marks > MAX_MARKS {
@@ -183,15 +183,14 @@ impl Metered {
         })
     }
 
-    /// Expects this many more bytes to pass. Bytes that belong to an earlier announcement are not counted
-    /// again.
+    /// Expects this many more bytes of tables. Bytes that were already expected are not counted again.
     pub fn expect(&mut self, bytes: u64) {
         if self.passed >= self.expected {
             self.expected = self.passed.saturating_add(bytes);
         }
     }
 
-    /// Counts this many more bytes that have passed.
+    /// Counts this many more bytes of tables as sent or received.
     pub fn progress(&mut self, bytes: u64) {
         self.passed += bytes;
         self.observer.progress(self.passed, self.expected);

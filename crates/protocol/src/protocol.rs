@@ -19,14 +19,14 @@ pub trait SessionProtocol: Sized + 'static {
     const CODE: [u8; 2];
     /// The phases of a run, in their order. Their messages alternate if phases share flights.
     const PHASES: &'static [&'static str];
-    /// The messages that tell how far a program's values have left: those of the garbler, and those of the
+    /// The messages which show how far the values of a program have left: for the garbler, and for the
     /// evaluator.
     const DEPARTURES: [Departures; 2];
-    /// The garbler's proposal, which goes beyond the job and which the evaluator accepts.
+    /// The garbler's proposal, which is not part of the job.
     type Proposal;
     /// The limits within which an evaluator accepts a proposal.
     type Limits<'a>;
-    /// A result beside the outputs that the party must not reveal by its behaviour.
+    /// A result besides the outputs. The party must not reveal it by its behaviour.
     type Aside: Default;
 
     /// Returns the index of a phase in the order. An unknown phase comes after all others.
@@ -116,7 +116,7 @@ pub struct Report<P: SessionProtocol> {
     pub aside: P::Aside,
 }
 
-/// Leaves out the outputs, which are private, and the result that the party must not reveal.
+/// Leaves out the private outputs, and the result that the party must not reveal.
 impl<P: SessionProtocol> Debug for Report<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Report { outputs, phases, promise, proposal: _, aside: _ } = self;

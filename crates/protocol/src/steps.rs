@@ -1,6 +1,6 @@
-//! Steps of a session: programs that can use values of earlier steps. Later inputs and programs may depend on
-//! outputs that were decoded before. Outputs that were not decoded stay garbled, and later steps can use
-//! them. Both parties derive the same names of steps and secrets, in every protocol.
+//! Steps of a session: programs that can use values that earlier steps kept. Later inputs and programs may
+//! depend on outputs that were decoded before. Outputs that were not decoded stay garbled, and later steps
+//! can use them. Both parties derive the same names for steps and secrets, in every protocol.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub struct Step {
     program: Arc<Program>,
     /// The secret that each of the garbler's ports carries.
     carried: Vec<Option<Secret>>,
-    /// The purpose, if an application records one.
+    /// The purpose of the step, if an application records one.
     purpose: Option<[u8; 32]>,
 }
 
@@ -109,9 +109,9 @@ impl Step {
         Ok(Step { program: Arc::new(program), carried, purpose: None })
     }
 
-    /// Joins independent steps into one, in which they run side by side. All steps together need only the
-    /// messages of one, and one proof before the first output. Its inputs, outputs and kept secrets are those
-    /// of the steps one after another ([`Step::input_width`], [`Step::output_width`]).
+    /// Joins independent steps into one, in which they run side by side. The joined step needs only as many
+    /// messages as one of them, and one proof before the first output. Its inputs, outputs and kept secrets
+    /// are those of the single steps in their order ([`Step::input_width`], [`Step::output_width`]).
     ///
     /// # Errors
     /// [`Error::Input`] if there is no step, or if one has a purpose, because the resulting step has none;
@@ -225,7 +225,7 @@ impl Step {
         widths.zip(self.carried.iter().map(Option::as_ref))
     }
 
-    /// Returns the wires for which the garbler provides labels.
+    /// Returns the input wires for which the garbler sends labels.
     pub fn given(&self) -> impl Iterator<Item = Wire> {
         self.wires(false)
     }
@@ -261,8 +261,8 @@ pub fn kept(program: &Program) -> impl Iterator<Item = &OutputPort> {
     program.outputs().iter().filter(|output| output.to == Recipient::Nobody)
 }
 
-/// The counter of secrets' numbers. Each log entry has a range of its own, so a secret that one program of an
-/// epoch has kept is unknown in another.
+/// The counter from which secrets get their numbers. Each log entry has a range of its own. So a secret that
+/// one program of an epoch kept has no meaning in another program.
 const NUMBERS: Counter = Counter::new("numbers of kept values", 40);
 
 /// The secrets that the steps of a session have kept. For each of them, `W` holds this party's data about its
@@ -303,7 +303,8 @@ impl<W> KeptSecrets<W> {
         }
     }
 
-    /// Returns this party's data about the wires of the secret with this number, for a step that was checked.
+    /// Returns this party's data about the wires of the secret with this number. The step that uses it must
+    /// have been checked.
     ///
     /// # Errors
     /// As [`KeptSecrets::wires`].

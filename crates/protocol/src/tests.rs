@@ -40,7 +40,7 @@ impl SessionProtocol for Empty {
     }
 }
 
-/// A flight can hold messages of several phases. The report adds up each phase, at either party.
+/// A flight can contain messages of several phases. The report adds up each phase, at either party.
 #[test]
 fn a_report_counts_each_phase_once_and_in_order() {
     const TAG: Tag = Tag(7);
@@ -126,7 +126,7 @@ fn a_long_session_keeps_few_spans() {
     );
 }
 
-/// A delay of the peer counts as waiting, and this party's own work does not.
+/// Time in which the peer is late counts as waiting, and this party's own work does not.
 #[test]
 fn waiting_is_what_the_peer_lets_wait() {
     use std::time::Duration;
@@ -202,7 +202,7 @@ fn row_16_the_session_is_named_after_both_greetings() {
         [garbler, evaluator].map(|hello| blake3::derive_key("brickwork 2026-11 greeting", &hello))
     );
     assert_eq!((at_garbler.parameters, at_evaluator.parameters), ([5; 32], [4; 32]));
-    assert_ne!(greeted(|_, _| ())[0].1, mine, "a nonce is drawn anew");
+    assert_ne!(greeted(|_, _| ())[0].1, mine, "each greeting has a new nonce");
 }
 
 /// Row 19 of the table of attacks: if only one party has a store, both users are told which party it is.
@@ -256,7 +256,7 @@ fn row_19_each_field_of_a_greeting_counts() {
                     Err(Error::Mismatch(reason)) => {
                         assert!(role != liar && reason.contains(why), "byte {byte}: {reason}")
                     }
-                    result => assert!(role == liar && result.is_ok(), "byte {byte} is not looked at"),
+                    result => assert!(role == liar && result.is_ok(), "byte {byte} is not checked"),
                 }
             }
         }

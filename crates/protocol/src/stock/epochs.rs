@@ -1,5 +1,5 @@
-//! The epochs that both parties may use: the search for one that has enough for a program, and the lease of
-//! one by a session.
+//! The epochs that both parties may use: searching for one with enough items for a program, and leasing it
+//! for a session.
 
 use super::intent::{Intent, NextAction};
 use super::meeting::{self, StockOwner, is_over, living, other_levels, room_for_one_more};
@@ -18,37 +18,38 @@ pub(super) struct Epochs {
     pub store: Store,
     pub role: Party,
     pub terms: Terms,
-    /// The epochs that both parties may use, oldest first. Another session may hold one of them.
+    /// The epochs that both parties may use, oldest first. Another session may have leased one of them.
     pub epochs: Vec<EpochId>,
-    /// True if other sessions held some epochs when this session began. This session does not use them.
+    /// True if other sessions had leased some epochs when this session began. This session does not use them.
     pub busy: bool,
     /// The seconds for which a new epoch may be used; both parties agree on them.
     pub max_age: u64,
-    /// The epoch that this session holds.
+    /// The epoch that this session has leased.
     pub lease: Option<Lease>,
-    /// The stop after which no step begins.
+    /// A stop that is checked between steps: after it, no step begins.
     pub between: Stop,
 }
 
 /// The result of a party's search for a program's items.
 pub(super) enum FoundItems {
-    /// This session holds an epoch with enough items: the entry that takes them, and the intent that proposes
-    /// it.
+    /// This session has leased an epoch with enough items. It has the entry that takes them, and the intent
+    /// that proposes it.
     Enough(EpochEntry, Intent),
-    /// An epoch has enough items, but another session holds it.
+    /// An epoch has enough items, but another session has leased it.
     Busy,
     /// An error that names the missing items.
     Lacks(Error),
 }
 
-/// Log entries that an epoch must have left for a step: two for the step, and the others for programs.
+/// The number of log entries that an epoch must have left for a step: two for the step, and the others for
+/// programs.
 const ENTRIES_FOR_A_STEP: u64 = 1 << 10;
 
 impl Epochs {
     /// Returns whether stock may be added to an epoch.
     pub fn may_be_filled<P: StockProtocol>(&self, id: &EpochId) -> Result<bool, Error> {
         let state = self.store.state(id)?;
-        // The protocol's check includes one step more, because the peer may have begun a step that this party
+        // The protocol's check counts one step more, because the peer may have begun a step that this party
         // has not recorded.
         Ok(state.burned().is_none()
             && state.entries_left() >= ENTRIES_FOR_A_STEP
@@ -63,21 +64,21 @@ impl Epochs {
         }
     }
 
-    /// Returns the intent to remove damaged items.
+    /// Returns the intent to remove damaged items, on which the parties must agree.
     pub fn loses(&self, epoch: &EpochId, damaged: &EpochEntry) -> Result<Intent, Error> {
         let state = self.store.state(epoch)?;
         let next = digest("brickwork 2026-11 stock damaged", &[epoch, state.head(), &damaged.digest()]);
         Ok(Intent { what: NextAction::Damaged, epoch: *epoch, next })
     }
 
-    /// Receives the list of items that the peer cannot read. They must be in stock here, in batches from
-    /// which a program with this entry takes. They may be all that is left of these batches: a peer that has
-    /// lost a segment names its whole batch. The records of the two parties hold different numbers of items,
-    /// so no smaller bound fits.
+    /// Receives the list of items that the peer cannot read. The items must be in stock here, in batches from
+    /// which a program with this entry takes items. They may be all remaining items of these batches: a peer
+    /// that has lost a segment lists its whole batch. A stricter limit is not possible, because the records
+    /// of the two parties contain different numbers of items.
     ///
-    /// This party cannot verify the list. A false list costs this party stock, but so would a false claim
-    /// that the peer has burned the epoch. The peer learns nothing from it, because no message of the run
-    /// depends on an input yet. A step whose items are lost like this counts as an attempt
+    /// This party cannot verify the list. A false list costs this party stock, but the peer could also claim
+    /// falsely that it has burned the epoch. The peer learns nothing from it, because no message of the run
+    /// depends on an input yet. A step whose items are lost in this way counts as an attempt
     /// (`State::give_up`).
     pub fn hear_damaged(
         &self,
@@ -103,8 +104,8 @@ impl Epochs {
     }
 
     /// Checks that the peer may make an attempt of this risk, in units of 2^-128. The risks of all its failed
-    /// attempts together must stay within the promise of a run. (If a session has a share of a promise, the
-    /// caller that divided the promise counts the attempts.)
+    /// attempts together must stay within the promise of a run. (If a session has only a share of a promise,
+    /// the caller that divided the promise counts the attempts.)
     ///
     /// # Errors
     /// [`Error::Vain`] if the sum would be too large.
@@ -160,13 +161,13 @@ impl Epochs {
         leased
     }
 
-    /// Leases this epoch, if both parties may use it and no session holds it.
+    /// Leases this epoch, if both parties may use it and no session has leased it.
     pub fn claim_this<P: StockProtocol>(&mut self, id: &EpochId) -> Result<bool, Error> {
         let lock = self.store.lock_peer(&self.owner::<P>().relation())?;
         Ok(self.epochs.contains(id) && self.lease(&lock, id))
     }
 
-    /// Leases the newest epoch that fits and that no session holds.
+    /// Leases the newest epoch that fits and that no session has leased.
     pub fn claim_first<P: StockProtocol, F: Fn(&Self, &EpochId) -> Result<bool, Error>>(
         &mut self,
         fits: F,
@@ -180,9 +181,9 @@ impl Epochs {
         Ok(None)
     }
 
-    /// Leases the oldest epoch that has enough for the program, or the `named` one. An evaluator for which no
-    /// epoch is named only looks, without a lease. If the program uses secrets of earlier steps, it must use
-    /// the epoch `only`.
+    /// Leases the oldest epoch that has enough for the program, or the `named` one. An evaluator without a
+    /// named epoch only searches, and leases nothing. If the program uses secrets of earlier steps, it must
+    /// use the epoch `only`.
     pub fn find<P: StockProtocol>(
         &mut self,
         job: &P::Execution<'_>,
@@ -201,13 +202,12 @@ impl Epochs {
         for id in self.epochs.clone() {
             let may = [only, named].into_iter().flatten().all(|may| may == id);
             let state = match self.store.state(&id) {
-                // Items that are left in an epoch without free log entries are lost; `preprocess` makes a new
-                // epoch.
+                // Items in an epoch without free log entries are lost; `preprocess` makes a new epoch.
                 Ok(state) if state.burned().is_none() && state.entries_left() > 0 && may => state,
                 _ => continue,
             };
             match P::choose(job, &Batches::of(&self.store, &id)?, &self.terms) {
-                // The evaluator takes from the epoch that the garbler names.
+                // The evaluator takes items from the epoch that the garbler names.
                 Ok(taken) if named.is_none() && self.role == Party::Evaluator || self.lease(&lock, &id) => {
                     let entry = EpochEntry::Use { program: P::program(job), taken };
                     let next = digest("brickwork 2026-11 stock use", &[&id, state.head(), &entry.digest()]);
@@ -222,17 +222,17 @@ impl Epochs {
     }
 }
 
-/// Hashes the parties' next action, for a comparison. The number of parts must follow from the domain or from
-/// one of the first parts.
+/// Hashes the parties' next action, for a comparison. The domain, or one of the first parts, must determine
+/// the number of parts.
 pub(super) fn digest(domain: &'static str, parts: &[&[u8; 32]]) -> [u8; 32] {
     let mut digest = Digest::of(domain);
     parts.iter().for_each(|part| _ = digest.digest(part));
     digest.done()
 }
 
-/// Exchanges the pairs and the positions of the logs with the peer, and changes nothing at either party: for
-/// a comparison without a run. A party without a store has no pair and no log. Returns the number of epochs
-/// that both may use.
+/// Exchanges the pairs and the positions of the logs with the peer, for a comparison without a run. It
+/// changes nothing at either party. A party without a store has no pair and no log. Returns the number of
+/// epochs that both may use.
 ///
 /// # Errors
 /// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if

@@ -57,8 +57,8 @@ impl<P: StockProtocol> Stocked<P> {
             let made = fill_step(&held, &mut *session, &epoch, step, shares, &mut make);
             over(&held.store, &epoch, burn_if_cheated(&held.store, &epoch, made))?;
         }
-        // The entry is written only after a step. After the entry of a program, it would mean that the
-        // program has ended.
+        // The entry is written only if a step follows. Without a step, it would mean that the program before
+        // it has ended.
         if resumed < of {
             let _ = held.store.append(&epoch, &EpochEntry::Confirmed)?;
         }
@@ -88,7 +88,7 @@ pub(super) struct BegunStep<'m, P: StockProtocol> {
 }
 
 impl<P: StockProtocol> BegunStep<'_, P> {
-    /// Makes the whole step on this connection.
+    /// Makes the whole step on the connection on which the parties agreed.
     pub fn by_this_session(&mut self, asked: &P::FillStep<'_>) -> Result<(), Error> {
         make_share(&NewItemsPlace::Here(self.store, self.epoch), self.session, self.begun.ranges()?, asked)
     }
@@ -113,10 +113,10 @@ fn refusal() -> [u8; 32] {
     digest("brickwork 2026-11 stock refusal of a step", &[])
 }
 
-/// Tells the peer that this party begins no step, and returns the reason to this party's user.
+/// Tells the peer that this party begins no step. Returns the reason, for this party's user.
 fn refuses(run: &mut Metered, why: Error) -> Result<(), Error> {
-    // The peer's digest is read before this connection closes, because closing with unread bytes can destroy
-    // the refusal.
+    // The peer's digest is read before this connection closes. If unread bytes were left, closing could
+    // destroy the refusal on its way.
     exchange(&mut run.channel, &refusal())?;
     Err(why)
 }
@@ -172,8 +172,8 @@ mod tests {
     use brickwork_base::Party;
     use brickwork_wire::memory_pair;
 
-    /// Row 19 of the table of attacks: a step begins only if both parties name the same. A refusal is told
-    /// apart from another step.
+    /// Row 19 of the table of attacks: a step begins only if both parties name the same step. The other party
+    /// can tell a refusal from another step.
     #[test]
     fn row_19_only_the_step_of_both_is_begun() {
         let (step, other) = ([1; 32], [2; 32]);

@@ -1,4 +1,4 @@
-//! The messages in which both parties agree on their next action.
+//! The messages by which both parties agree on their next action.
 
 use super::msg;
 use super::side::Lacking;
@@ -9,15 +9,15 @@ use brickwork_store::{EpochEntry, EpochId};
 /// The next action.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum NextAction {
-    /// Nothing, because the sender refuses to take or make items.
+    /// No action, because the sender refuses to take or make items.
     Refuse,
     /// A program takes items from the epoch.
     Use,
-    /// The items that a program lacks are made.
+    /// The parties make the items that a program lacks.
     Make,
     /// More stock is made in the epoch, or in a new one.
     Add,
-    /// Other sessions hold the epochs with the program's items, and nothing is made.
+    /// Other sessions have leased the epochs with the program's items, and no items are made.
     Busy,
     /// Both parties remove items of the epoch that the program would take and that one party cannot read.
     Damaged,
@@ -89,7 +89,7 @@ impl Intent {
     }
 }
 
-/// Returns a peer's intent, read and written again, for the fuzz targets; `None` if it is malformed.
+/// Returns a peer's intent, read and written again, for the fuzz targets; `None` if the bytes are malformed.
 pub fn intent_again(bytes: &[u8]) -> Option<Vec<u8>> {
     Intent::from_bytes(bytes).map(Intent::to_bytes)
 }
@@ -114,7 +114,7 @@ pub(super) fn different() -> Error {
     )
 }
 
-/// Tells the peer that this party begins nothing, and returns the reason to this party's user.
+/// Tells the peer that this party begins no action. Returns the reason, for this party's user.
 pub(super) fn refused(run: &mut Metered, why: Error) -> Result<(), Error> {
     Intent::only(NextAction::Refuse).send(run)?;
     Err(why)

@@ -1,4 +1,4 @@
-//! The contents of a store, for people; each protocol describes its batches.
+//! Lists the contents of a store for people. Each protocol describes its own batches.
 
 use serde::Serialize;
 
@@ -28,8 +28,8 @@ pub struct Inventory {
     pub progress: Option<(u32, u32)>,
     /// The batches that were made in the epoch, including used ones.
     pub batches: Vec<BatchInventory>,
-    /// Base-2 logarithm of the bound on a cheating garbler's success in all programs together that take from
-    /// it; none if it is burned.
+    /// Base-2 logarithm of the bound on a cheating garbler's success in all programs together that use the
+    /// epoch; `None` if it is burned.
     pub bound_log2: Option<f64>,
 }
 
@@ -92,7 +92,7 @@ pub trait ItemKinds: SessionProtocol {
     /// Names the items of a batch.
     fn kind(batch: &Batch) -> &'static str;
 
-    /// Returns the cut-and-choose runs of a batch, and the base-2 logarithm of the bound on them.
+    /// Returns the cut-and-choose runs of a batch, and the base-2 logarithm of the bound on their failure.
     ///
     /// # Errors
     /// [`Error::Stock`] if the batch's header is malformed.
@@ -108,7 +108,7 @@ pub trait ItemKinds: SessionProtocol {
         Ok(None)
     }
 
-    /// Returns the base-2 logarithm of a risk in units of 2^-128 that is not 0.
+    /// Converts a risk in units of 2^-128, which is not 0, to its base-2 logarithm.
     fn risk_log2(_: u128) -> Option<f64> {
         None
     }
@@ -121,7 +121,7 @@ pub trait ItemKinds: SessionProtocol {
 }
 
 /// Counts the executions of a program for which a part of a store is enough, without regard to the bound. It
-/// is none while something of the part is missing.
+/// returns `None` while a file of this part is missing.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`ItemKinds::executions`].
@@ -176,7 +176,8 @@ fn of_epoch<K: ItemKinds>(store: &Store, id: EpochId, epoch: Epoch) -> Result<In
 }
 
 impl Inventory {
-    /// Returns whether nothing can be taken from the epoch, because it is burned or a segment is missing.
+    /// Returns whether no program can take items from the epoch, because it is burned or a segment is
+    /// missing.
     pub fn is_lost(&self) -> bool {
         self.state.burned().is_some() || self.batches.iter().any(|batch| batch.missing.is_some())
     }

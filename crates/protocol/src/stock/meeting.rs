@@ -12,22 +12,23 @@
 //! Before both parties have agreed on the state of their stores, no message depends on an input or on stock.
 //! Stores that do not belong together are a user's mistake: they are refused and stay unchanged. Stores of a
 //! pair may differ by a crash between two writes. Any other difference means that one party has restored an
-//! old copy or lies. Then the differing epochs are burned, and the run is refused.
+//! old copy, or lies. Then the differing epochs are burned, and the run is refused.
 //!
 //! A pair's identifier is a hash over the identifier of the session in which the stores first met. Both
-//! parties contribute to that. A party stores the identifier on disk before it reports the positions of its
-//! logs. So nothing is ever made for a pair that only one party knows.
+//! parties contribute random numbers to this session identifier. A party stores the identifier on disk before
+//! it reports the positions of its logs. So no stock is ever made for a pair that only one party knows.
 //!
 //! **Several sessions.** Another session of either party may lease an epoch. This connection then treats the
-//! epoch as busy: it does not compare, change or use the epoch. It also draws no conclusion from the epoch
-//! about old copies. An epoch that neither party calls busy does not change during the comparison; this
-//! follows from the order. The garbler holds its [`PeerLock`](brickwork_store::PeerLock) while it reads its
-//! logs, and until it has the evaluator's answer. So none of its sessions begins to write in that time. No
-//! session of the evaluator writes either, because the garbler must first name the epoch. The evaluator reads
-//! its logs under its own lock, after it has the garbler's message. It judges them only after the garbler has
-//! answered, because the message of a garbler that has gone away is no evidence. If both sent at the same
-//! time, one party could report a log before a program, and the other party the same log after it. Only the
-//! garbler holds its lock while it waits for the peer, so the two cannot wait for each other.
+//! epoch as busy: it does not compare, change or use the epoch. From such an epoch, it also does not conclude
+//! that a store is an old copy. An epoch that neither party calls busy does not change during the comparison.
+//! This follows from the order of the steps: The garbler holds its [`PeerLock`](brickwork_store::PeerLock)
+//! while it reads its logs, and until it has the evaluator's answer. So none of its sessions begins to write
+//! in that time. No session of the evaluator writes either, because the garbler must first name the epoch.
+//! The evaluator reads its logs under its own lock, after it has received the garbler's message. It compares
+//! them only after the garbler has answered, because the garbler may have gone away in the meantime, and then
+//! its message proves nothing. If both sent at the same time, one party could report a log before a program,
+//! and the other party the same log after it. Only the garbler has its lock while it waits for the peer, so
+//! the two parties cannot wait for each other.
 
 use std::collections::HashSet;
 use std::num::NonZeroU64;
@@ -45,7 +46,7 @@ use brickwork_store::{
 };
 use brickwork_wire::Channel;
 
-/// The owner of stock: a protocol in one role, under these terms.
+/// The owner of stock: a protocol in one role, with these terms.
 #[derive(Clone, Copy)]
 pub struct StockOwner<'t> {
     /// The protocol's name in a store.
@@ -75,10 +76,10 @@ const MAX_EPOCHS: usize = 1024;
 /// The number of burned epochs that are kept for `stock ls`.
 const KEPT: usize = 8;
 
-/// The reason to burn an epoch that has no items left.
+/// The reason for burning an epoch that has no items left.
 const USED_UP: &str = "all its items are used";
 
-/// The reason to burn an epoch that is too old.
+/// The reason for burning an epoch that is too old.
 const OVER: &str = "it is older than its maximum age";
 
 /// The reason if this party's user has burned an epoch. The peer gets a message with this reason.
@@ -96,11 +97,11 @@ struct EpochStanding {
     stands: Stands,
 }
 
-/// A party's report about an epoch.
+/// A party's report about one of its epochs.
 #[derive(Serialize, Deserialize)]
 enum Stands {
-    /// The number of shared entries, for people, and the position of the epoch's log. The number has a fixed
-    /// width, so that the length of the message is known before a run.
+    /// The number of shared entries, and the position of the epoch's log. The number is only shown to users.
+    /// The number has a fixed width, so that the length of the message is known before a run.
     At(#[serde(with = "postcard::fixint::le")] u64, EpochReport),
     /// Another session has leased the epoch.
     Busy,
@@ -119,7 +120,7 @@ pub(super) fn is_over(store: &Store, id: &EpochId) -> Result<bool, Error> {
 }
 
 /// Burns the epochs shared with a peer that are too old, except those that a session holds. The peer does the
-/// same by its own clock.
+/// same, by its own clock.
 fn retire_old(store: &Store, owner: &StockOwner) -> Result<(), Error> {
     for (id, epoch, state) in of_relation(store, owner)? {
         if state.burned().is_none() && epoch.is_over(now()) && !store.is_busy(&id) {
@@ -132,9 +133,9 @@ fn retire_old(store: &Store, owner: &StockOwner) -> Result<(), Error> {
     Ok(())
 }
 
-/// Burns an epoch that is too old. If the peer asked for a shorter age than this party, steps that no program
-/// has used count as failed attempts. Otherwise a cheater could let a step expire when its cheat did not
-/// succeed.
+/// Burns an epoch that is too old. If the age is shorter than this party's limit because the peer asked for
+/// it, steps that no program has used count as failed attempts. Otherwise a cheater whose cheat did not
+/// succeed could let the step expire.
 fn end(store: &Store, id: &EpochId) -> Result<(), Error> {
     let all = store.epochs()?;
     let shortened = all.iter().any(|(other, epoch)| other == id && epoch.max_age < store.max_age());
@@ -162,8 +163,8 @@ fn of_relation(store: &Store, owner: &StockOwner) -> Result<Vec<(EpochId, Epoch,
         .collect()
 }
 
-/// Returns the epochs made with the peer that are neither burned nor used up, without those in which nothing
-/// was ever begun.
+/// Returns the epochs made with the peer that are neither burned nor used up. Epochs in which no step was
+/// ever begun are left out.
 fn held(store: &Store, owner: &StockOwner) -> Result<Vec<(EpochId, Epoch)>, Error> {
     let mut held = Vec::new();
     for (id, epoch, state) in of_relation(store, owner)? {
@@ -175,8 +176,8 @@ fn held(store: &Store, owner: &StockOwner) -> Result<Vec<(EpochId, Epoch)>, Erro
 }
 
 /// Returns whether a store is the peer's own: it has stock of these two parties in the other role. If the
-/// parties' folders were exchanged, neither store would have a pair, and new stock would be made in the wrong
-/// folders.
+/// folders of the two parties were exchanged, neither store would have a pair. New stock would then be made
+/// in the wrong folders.
 fn is_the_peers(store: &Store, owner: &StockOwner) -> Result<bool, Error> {
     for (id, epoch) in store.epochs()? {
         if epoch.identities == owner.terms.identities && epoch.role != owner.role {
@@ -189,8 +190,8 @@ fn is_the_peers(store: &Store, owner: &StockOwner) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// Describes the stock that exists instead of the requested stock: other levels of stock with this peer, or
-/// stock of other owners.
+/// Describes the stock that exists instead of the requested stock: for other security levels with this peer,
+/// or of other owners.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -210,9 +211,9 @@ pub fn other_levels(store: &Store, owner: &StockOwner) -> Result<String, Error> 
     })
 }
 
-/// Refuses a store with stock that another protocol made with this peer. A pair belongs to both stores with
-/// all their contents. This protocol would not see the other one's stock, and would make a new pair. When the
-/// other protocol is used next, its stock would be mistaken for an old copy.
+/// Refuses a store with stock that another protocol made with this peer. A pair contains the whole contents
+/// of both stores. This protocol would not see the other protocol's stock, and would make a new pair. When
+/// the other protocol is used next, its stock would be mistaken for an old copy.
 fn of_this_protocol(store: &Store, owner: &StockOwner) -> Result<(), Error> {
     for (id, epoch) in store.epochs()? {
         if epoch.relation() != owner.relation() || epoch.protocol == owner.protocol {
@@ -246,8 +247,8 @@ fn of_this_version(held: &[(EpochId, Epoch)]) -> Result<(), Error> {
     }
 }
 
-/// Makes the two stores a new pair, if neither has anything to lose. Epochs in which nothing was ever begun
-/// are forgotten, and used ones are burned.
+/// Makes the two stores a new pair, if neither contains stock that could be lost. Epochs in which nothing was
+/// ever begun are forgotten, and used ones are burned.
 fn get_to_know(store: &Store, owner: &StockOwner, session: &SessionId) -> Result<(), Error> {
     for (id, _, state) in of_relation(store, owner)? {
         match state.burned() {
@@ -259,7 +260,7 @@ fn get_to_know(store: &Store, owner: &StockOwner, session: &SessionId) -> Result
     store.set_pair(&owner.relation(), &blake3::derive_key("brickwork 2026-11 pair of stores", session))
 }
 
-/// Returns the epochs in which something is left to use, oldest first.
+/// Returns the epochs that still have items to use, oldest first.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or there are too many.
@@ -279,7 +280,7 @@ fn too_many(n: usize) -> Error {
     ))
 }
 
-/// Checks that one more epoch may be begun besides these. Existing epochs can be used in any case.
+/// Checks that one more epoch may begin besides these. Existing epochs can be used in any case.
 ///
 /// # Errors
 /// [`Error::Stock`] if there are too many.
@@ -287,8 +288,8 @@ pub(super) fn room_for_one_more(living: usize) -> Result<(), Error> {
     if living < MAX_EPOCHS { Ok(()) } else { Err(too_many(living)) }
 }
 
-/// Forgets burned epochs that the peer does not report either, except for the last ones. If an old copy
-/// reports one of them later, it is refused like any unknown epoch.
+/// Forgets burned epochs that the peer does not report either, except the last few. If an old copy of the
+/// peer's store reports one of them later, this epoch is refused like any unknown epoch.
 fn forget_burned(store: &Store, owner: &StockOwner, theirs: &[EpochStanding]) -> Result<(), Error> {
     let mut burned = ours(store, owner)?;
     burned.retain(|(id, state)| state.burned().is_some() && theirs.iter().all(|stand| stand.epoch != *id));
@@ -296,7 +297,7 @@ fn forget_burned(store: &Store, owner: &StockOwner, theirs: &[EpochStanding]) ->
     burned.iter().try_for_each(|(id, _)| store.forget(id))
 }
 
-/// Returns whether nothing is left of an epoch and nothing can be added to it.
+/// Returns whether an epoch has no items left and can get no new ones.
 fn is_used_up(store: &Store, id: &EpochId, state: &EpochState) -> Result<bool, Error> {
     Ok(state.is_used() && store.batches(id)?.iter().all(|batch| batch.left == 0))
 }
@@ -308,8 +309,8 @@ fn was_retired(store: &Store, id: &EpochId) -> bool {
     store.state(id).is_ok_and(|state| reasons.contains(&state.burned()))
 }
 
-/// Returns an innocent reason why the peer may have burned an epoch that it does not report, if there is one:
-/// the epoch is used up or too old.
+/// Returns a harmless reason why the peer may have burned an epoch that it does not report: the epoch is used
+/// up or too old. `None` if there is no such reason.
 fn may_be_retired(store: &Store, id: &EpochId, state: &EpochState) -> Result<Option<&'static str>, Error> {
     if is_used_up(store, id, state)? {
         return Ok(Some(USED_UP));
@@ -318,7 +319,7 @@ fn may_be_retired(store: &Store, id: &EpochId, state: &EpochState) -> Result<Opt
     Ok(all.any(|(other, epoch)| other == *id && epoch.is_nearly_over(now())).then_some(OVER))
 }
 
-/// Returns whether the peer does not report this epoch, or its log is still at the start.
+/// Returns whether the peer does not report this epoch, or reports a log without shared entries.
 fn is_nothing(stand: &EpochStanding) -> bool {
     match &stand.stands {
         Stands::At(_, standing) => standing.head == *EpochState::new(&stand.epoch).head(),
@@ -334,7 +335,8 @@ enum Compared {
     Unnamed,
     /// The peer's user has burned the epoch.
     Burned,
-    /// No session holds the epoch. These are the number of entries in the peer's log, and the verdict.
+    /// No session has leased the epoch. These are the number of entries in the peer's log, and the result of
+    /// the comparison.
     Idle(u64, EpochVerdict),
 }
 
@@ -350,7 +352,7 @@ fn compare(busy: bool, id: &EpochId, state: &EpochState, theirs: &[EpochStanding
     }
 }
 
-/// Reads the peer's report about its logs. It must have a limited number of epochs, each of them once.
+/// Reads the peer's report about its logs. The report must have a limited number of epochs, each only once.
 ///
 /// # Errors
 /// [`Malformed::UnexpectedMessage`] for any other bytes.
@@ -415,7 +417,8 @@ fn send(
     of_this_version(&held)?;
     let pair = store.map_or(Ok(None), |store| store.pair(&owner.relation()))?;
     let exchanged = store.map_or(Ok(false), |store| is_the_peers(store, owner))?;
-    // Stock that another session is about to make must not be lost either, so a busy epoch counts.
+    // Stock that another session is about to make must not be lost either, so an epoch that is busy counts as
+    // stock.
     let busy = mine.iter().any(|mine| mine.busy);
     let acquaintance = Acquaintance { pair, holds: !held.is_empty() || busy || exchanged };
     let stand = |Mine { id, state, busy }: &Mine| EpochStanding {
@@ -426,7 +429,7 @@ fn send(
     burned.retain(|(_, state)| state.burned() == Some(BY_USER));
     let last = burned.split_off(burned.len().saturating_sub(KEPT)).into_iter();
     let burned = last.map(|(epoch, _)| EpochStanding { epoch, stands: Stands::Burned });
-    // A party without a store sets no limit, because it makes no stock.
+    // A party without a store makes no stock, so it sets no limit.
     let max_age = store.map_or(u64::MAX, Store::max_age);
     let stands: Vec<EpochStanding> = mine.iter().map(stand).chain(burned).collect();
     let bytes = postcard::to_stdvec(&stands)
@@ -444,7 +447,7 @@ fn send(
     Ok(acquaintance)
 }
 
-/// Tells the peer that this store cannot be used now, in a message that replaces the positions of its logs.
+/// Tells the peer that this store cannot be used now. The message replaces the positions of the logs.
 fn refuse(channel: &mut Channel) -> Result<(), Error> {
     channel.send(msg::PAIR, &pair_message(&Acquaintance { pair: None, holds: false }, 0))?;
     channel.send(msg::STANDINGS, &[])?;
@@ -462,14 +465,14 @@ fn receive(channel: &mut Channel) -> Result<Received, Error> {
     let (pair, max_age) = pair.split_at(ACQUAINTANCE_BYTES);
     let acquaintance = Acquaintance::from_bytes(pair).ok_or(Malformed::UnexpectedMessage)?;
     let max_age = u64::from_le_bytes(max_age.try_into().map_err(|_| Malformed::UnexpectedMessage)?);
-    // This message is read in any case, because closing with unread bytes could destroy the refusal that this
-    // party has sent.
+    // This message is read in any case. If unread bytes were left, closing could destroy the refusal that
+    // this party has sent.
     let standings = channel.receive_up_to(msg::STANDINGS, MAX_BYTES)?;
     let max_age = NonZeroU64::new(max_age);
     Ok(Received { acquaintance, max_age, standings })
 }
 
-/// Returns the positions of the peer's logs, or `None` if the stores have not met before and hold nothing
+/// Returns the positions of the peer's logs, or `None` if the stores have not met before and contain no stock
 /// that could be lost.
 ///
 /// # Errors
@@ -504,14 +507,14 @@ impl Mine {
 pub(super) struct Reconciled {
     /// The epochs that both may use, oldest first.
     pub epochs: Vec<EpochId>,
-    /// True if other sessions hold further epochs.
+    /// True if other sessions have leased further epochs.
     pub busy: bool,
     /// The maximum age of new epochs in seconds: the smaller of both parties' limits.
     pub max_age: u64,
 }
 
-/// Compares all epochs of these two parties that no other session holds. When it returns, both parties have
-/// the same list of usable epochs.
+/// Compares all epochs of these two parties that no other session has leased. When it returns, both parties
+/// have the same list of usable epochs.
 ///
 /// # Errors
 /// [`Error::Strangers`] if the stores do not belong together; [`Error::Stock`] if they differ, and then the
@@ -528,28 +531,28 @@ pub(super) fn reconcile(
         Party::Evaluator => Some(receive(&mut run.channel)?),
     };
     let _lock = store.lock_peer(&owner.relation())?;
-    // The peer is told that the fault is in this store, because its user could not find that out.
+    // This party tells the peer that this store is at fault, because the peer's user could not find that out.
     let mut mine = usable(store, owner).inspect_err(|_| {
         if let Err(gone) = refuse(&mut run.channel) {
             tracing::debug!("this party could not tell the peer that its store cannot be used: {gone}");
         }
     })?;
-    // If the peer has refused, it gets no answer.
+    // If the peer has refused to run, this party does not answer.
     received.iter().try_for_each(|peer| peer.max_age().map(drop))?;
     let acquaintance = send(&mut run.channel, Some(store), owner, &mine)?;
     let peer = received.map_or_else(|| receive(&mut run.channel), Ok)?;
     let theirs_max_age = peer.max_age()?;
     let met = met(&acquaintance, &peer)?;
-    // If a garbler has gone away, its message may be outdated. It is up to date only if the garbler has
-    // received the evaluator's message, because the garbler held its lock until then. So nothing is decided
-    // before the garbler has answered.
+    // If a garbler has gone away, its message may be out of date. It is up to date only if the garbler has
+    // received the evaluator's message, because the garbler held its lock until then. So the evaluator
+    // decides nothing before the garbler has answered.
     let stands = match owner.role {
         Party::Garbler => None,
         Party::Evaluator => Some(run.channel.receive(msg::STAND, 32)?),
     };
     let theirs = match met {
         Some(theirs) => theirs,
-        // The stores now have no epoch in common, even if one of them had old ones.
+        // The stores are a new pair now, so they have no epoch in common, even if one of them had old epochs.
         None => {
             get_to_know(store, owner, session)?;
             mine.clear();
@@ -557,8 +560,8 @@ pub(super) fn reconcile(
         }
     };
 
-    // In new epochs nothing was ever begun here. For used epochs the peer may not know yet that this party
-    // has burned them.
+    // No step was ever begun here in a new epoch. The peer may not know yet that this party has burned its
+    // used epochs.
     let unknown =
         |stand: &EpochStanding| mine.iter().all(|mine| mine.id != stand.epoch) && !is_nothing(stand);
     let mut differs = Differences {
@@ -584,7 +587,7 @@ pub(super) fn reconcile(
             }
             // The peer crashed before it had this epoch.
             Compared::Unnamed if state.is_new() => store.forget(id)?,
-            // The peer has burned this epoch earlier than this party.
+            // The peer has burned this epoch before this party did.
             Compared::Unnamed if let Some(why) = may_be_retired(store, id, state)? => match why {
                 OVER => end(store, id)?,
                 _ => drop(store.append(id, &EpochEntry::Burned(why.into()))?),
@@ -632,12 +635,12 @@ pub(super) fn reconcile(
     }
 }
 
-/// Tells which of the two stores lacks something.
+/// The stores that lack entries or epochs.
 #[derive(Clone, Copy)]
 struct Differences {
-    /// This store lacks something.
+    /// This store lacks some.
     here: bool,
-    /// The peer's store lacks something.
+    /// The peer's store lacks some.
     there: bool,
 }
 
@@ -732,7 +735,8 @@ pub fn compare_stores(
     )))
 }
 
-/// Burns the used epochs, which are the same at both parties. Returns the others.
+/// Burns the epochs from which a program took items, and which are the same at both parties. Returns the
+/// others.
 fn retired(store: &Store, shared: Vec<EpochId>) -> Result<Vec<EpochId>, Error> {
     let mut living = Vec::new();
     for id in shared {
@@ -773,7 +777,7 @@ mod tests {
     use brickwork_store::{Batch, Chain, EpochSecrets, FillStep, PairId, StoreKey, serial};
     use brickwork_wire::memory_pair;
 
-    /// The existing epochs can be used even when no more can begin.
+    /// Existing epochs can be used even if no new epoch can begin.
     #[test]
     fn as_many_epochs_as_fit_a_message() {
         assert!(room_for_one_more(MAX_EPOCHS - 1).is_ok());
@@ -838,7 +842,7 @@ mod tests {
     const BEGUN: [EpochEntry; 1] =
         [EpochEntry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 })];
 
-    /// Makes a batch of one item in the current step.
+    /// Makes a batch of one item in the current step, and completes the step.
     fn make(store: &Store, id: &EpochId) {
         let mut writer = store.writer(id, serial(1, 0)).unwrap();
         writer.record(0, 1, vec![1].into()).unwrap();
@@ -849,7 +853,7 @@ mod tests {
         }
     }
 
-    /// Makes a batch and takes all of it.
+    /// Makes a batch, and takes all its items.
     fn use_up(store: &Store, id: &EpochId) {
         make(store, id);
         let _ =
@@ -871,7 +875,7 @@ mod tests {
         })
     }
 
-    /// Returns the results of two stores with these epochs, in each of which something was made.
+    /// Returns the results of comparing two stores with these epochs; each epoch has some stock.
     fn reconciled(epochs: [&[(u8, u64)]; 2]) -> [Result<Vec<EpochId>, Error>; 2] {
         let of = |role: Party| store(role, epochs[role as usize].iter().copied(), &BEGUN);
         let [(_one, garblers), (_other, evaluators)] = [Party::Garbler, Party::Evaluator].map(of);
@@ -906,8 +910,8 @@ mod tests {
         }
     }
 
-    /// Row 25 of the table of attacks: each party learns which of the stores is the old copy. A party reports
-    /// the epochs that its user has burned, and both continue with the others.
+    /// Row 25 of the table of attacks: each party learns whose store is the old copy. A party reports the
+    /// epochs that its user has burned, and both continue with the others.
     #[test]
     fn row_25_each_party_hears_what_happened() {
         let both = || [Party::Garbler, Party::Evaluator].map(|role| store(role, [(1, 1), (2, 2)], &BEGUN));
@@ -953,9 +957,9 @@ mod tests {
         }
     }
 
-    /// Row 25 of the table of attacks: this party remembers an epoch as long as the peer reports it, however
-    /// many were burned after it. If the peer crashes before it has burned the epoch, it reports it again,
-    /// and no user must burn anything for that.
+    /// Row 25 of the table of attacks: this party remembers a burned epoch as long as the peer reports it,
+    /// however many are burned after it. If the peer crashes before it has burned the epoch, it reports the
+    /// epoch again. No user has to burn anything for that.
     #[test]
     fn row_25_what_the_peer_still_names_is_remembered() {
         let all = || (0..=KEPT as u8).map(|id| (id, id.into()));
@@ -1020,15 +1024,15 @@ mod tests {
                 assert_eq!(store.state(&[9; 32]).unwrap().burned().is_none(), left == Some(1), "{ages:?}");
                 assert_eq!(store.secrets(&[9; 32]).is_ok(), left == Some(1), "{ages:?}");
             }
-            // Both parties continue, and have forgotten no epoch that the other one could still report.
+            // Both parties continue. Neither has forgotten an epoch that the other one could still report.
             let met = agreed([&stores[0].1, &stores[1].1]);
             assert!(met.iter().all(Result::is_ok), "{ages:?} {met:?}");
         }
     }
 
-    /// A peer that asks for a shorter age than this party gets no additional challenge: steps that no program
-    /// has used count as attempts when the epoch ends. If this party asked for the age, the end of the epoch
-    /// costs the peer nothing.
+    /// If the peer asks for a shorter age than this party, it gets no additional challenge: steps that no
+    /// program has used count as attempts when the epoch ends. If this party asked for the age, the end of
+    /// the epoch costs the peer nothing.
     #[test]
     fn row_04_a_time_that_the_peer_shortened_counts() {
         for (own, vain) in [(800, 0), (801, 7)] {
@@ -1047,7 +1051,7 @@ mod tests {
         }
     }
 
-    /// A session holds its epoch until the session ends, however long it takes.
+    /// A session keeps its epoch until the session ends, however long it takes.
     #[test]
     fn an_epoch_that_a_session_has_does_not_end() {
         let (_folder, store) = aged(Party::Garbler, 900);
@@ -1095,7 +1099,7 @@ mod tests {
         Burned,
     }
 
-    /// Makes a store of a pair, or of none, with an epoch.
+    /// Makes a store with an epoch, which belongs to a pair or to none.
     fn of_pair(role: Party, pair: Option<PairId>, holds: Holds) -> (tempfile::TempDir, Store) {
         let epochs = if holds == Holds::Nothing { vec![] } else { vec![(9, 0)] };
         let entries = if [Holds::Nothing, Holds::New].contains(&holds) { &[][..] } else { &BEGUN };
@@ -1162,8 +1166,8 @@ mod tests {
     }
 
     /// Rows 24 and 25 of the table of attacks: a party that lies about its pair is refused, and the other
-    /// party loses nothing. If a party names the right pair without having its log, its store is treated as
-    /// an old copy.
+    /// party loses nothing. If a party names the right pair but does not have its log, its store is treated
+    /// as an old copy.
     #[test]
     fn rows_24_and_25_lies_about_a_pair_gain_nothing() {
         for liar in [Party::Garbler, Party::Evaluator] {
@@ -1219,7 +1223,7 @@ mod tests {
         assert_eq!(store.pairs().unwrap().len(), 3);
     }
 
-    /// Compares a garbler's store with a peer that goes away before it sends anything.
+    /// Compares a garbler's store with that of a peer that goes away before it sends anything.
     fn meet_nobody(store: &Store) -> Result<(), Error> {
         let (channel, peer) = memory_pair();
         drop(peer);

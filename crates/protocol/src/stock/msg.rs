@@ -6,7 +6,7 @@ use brickwork_wire::Tag;
 pub const PAIR: Tag = Tag(43);
 /// From both parties, at the same time: the positions of their logs.
 pub const STANDINGS: Tag = Tag(40);
-/// From both parties, at the same time: a hash over the current position of their log.
+/// From both parties, at the same time: a hash of the current position of their log.
 pub const STAND: Tag = Tag(41);
 /// From both parties, at the same time: the next action (run a program on stock, make stock, or refuse) and
 /// its epoch.
@@ -14,7 +14,8 @@ pub const INTENT: Tag = Tag(42);
 /// From both parties: the items of the stock that the sender cannot read, after an intent that announces the
 /// list.
 pub const DAMAGED: Tag = Tag(39);
-/// Garbler, after its greeting on a worker's connection: the number of the worker, and of all workers.
+/// Garbler, after its greeting on a worker's connection: the number of this worker, and the number of all
+/// workers.
 pub const WORKER: Tag = Tag(44);
 /// A party's coordinator, to a maker: the work to do, or an answer.
 pub const TOLD: Tag = Tag(45);

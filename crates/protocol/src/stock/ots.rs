@@ -1,5 +1,5 @@
-//! A party's end of correlated OTs with one offset for a session, and the records of such OTs: the garbler
-//! keeps the label for choice 0 of each, the evaluator its choice and label.
+//! A party's part of correlated OTs that have one offset for a session, and their records: for each OT, the
+//! garbler keeps the label for choice 0, and the evaluator its choice and its label.
 
 use std::ops::Range;
 
@@ -13,12 +13,12 @@ use brickwork_wire::Channel;
 
 use crate::stock::records::{In, Out, Records};
 
-/// A party's end of the OTs of a session, whose sender is the garbler.
+/// A party's part of the OTs of a session, in which the garbler is the sender.
 pub trait OtEnd: Sized + Send + 'static {
-    /// Its part of OTs with random choices.
+    /// This party's data about OTs with random choices.
     type Ots: Records<Context<'static> = ()> + Default + Send;
 
-    /// Continues with OTs of which these keys were kept, and at the garbler the offset.
+    /// Continues with OTs whose keys were stored. The garbler also needs their offset.
     ///
     /// # Errors
     /// [`Error::Stock`] if the number of keys is wrong, or the garbler's offset is missing.
@@ -27,10 +27,10 @@ pub trait OtEnd: Sized + Send + 'static {
     /// Returns the offset, at the garbler.
     fn offset(&self) -> Option<Label>;
 
-    /// Returns the keys that a store keeps.
+    /// Returns the keys to store.
     fn keys_behind(&self) -> Forward;
 
-    /// Continues with these ranges of its counters.
+    /// Enters these ranges of its counters.
     ///
     /// # Errors
     /// [`Error::Usage`] if one is taken twice.
@@ -93,7 +93,7 @@ impl OtEnd for extension::Receiver {
     }
 }
 
-/// M of each OT.
+/// For each OT, the label M for choice 0.
 #[derive(Default)]
 pub struct GarblerOts(pub SecretBlocks<Label>);
 

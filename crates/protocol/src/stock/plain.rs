@@ -1,5 +1,5 @@
-//! The stock of protocols that need only correlated OTs. They have no cut-and-choose, so no opened or
-//! given-up step counts against a bound, and there are no levels of security. A protocol implements
+//! The stock of protocols that need only correlated OTs. They have no cut-and-choose, so no opened item and
+//! no step that was given up counts in a bound, and there are no levels of security. A protocol implements
 //! [`Plain`], and [`PlainRole`] for each role; the code that both roles and all such protocols share is here.
 
 use std::marker::PhantomData;
@@ -49,7 +49,7 @@ pub trait Plain: SessionProtocol {
 /// One role of a [`Plain`] protocol, in a session. The descriptions of [`StockSession`] apply to members of
 /// the same name.
 pub trait PlainRole<P: Plain>: Sized + Send + 'static {
-    /// This party's end of the OTs.
+    /// This party's part of the OTs.
     type Ots: OtEnd;
     /// The result of a step.
     type Made: Send;
@@ -87,7 +87,6 @@ pub trait PlainRole<P: Plain>: Sized + Send + 'static {
     /// Makes the stock of a step.
     ///
     /// # Errors
-    /// If the peer sends a message that is not of the protocol, or closes the connection.
     fn make(&mut self, step: &P::FillStep) -> Result<Self::Made, Error>;
 
     /// Stores the result of a step under this serial.
@@ -113,7 +112,7 @@ pub trait PlainRole<P: Plain>: Sized + Send + 'static {
     ) -> Result<Vec<bool>, Error>;
 }
 
-/// The state from which another process can resume a session, apart from the keys of its OTs.
+/// The stored state from which another process can resume a session, without the keys of its OTs.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 struct Fixed {
     version: u32,
@@ -124,7 +123,7 @@ struct Fixed {
 
 /// A role's session, in the form that the stock uses.
 struct OnDisk<P: Plain, M: PlainRole<P>> {
-    /// The member is in a box, because moving it would leave copies of its secrets behind.
+    /// It is in a box, because moving it would leave copies of its secrets behind.
     member: Box<M>,
     serials: Range,
     /// The result of the current step.
@@ -162,12 +161,12 @@ impl<P: Plain> StockProtocol for P {
     type Outcome = Vec<bool>;
     type Kept = ();
 
-    /// The items have no statistical security, because nothing is opened and checked.
+    /// The items have no statistical security, because no item is opened and checked.
     fn terms(terms: &Terms) -> Terms {
         Terms { security: 0.into(), ..terms.clone() }
     }
 
-    /// Nothing is checked, so no peer breaks off because a check would fail.
+    /// This protocol checks nothing, so a peer cannot break the connection to escape a check.
     fn counted(_: Party) -> Counted {
         Counted::Nothing
     }
@@ -191,7 +190,8 @@ impl<P: Plain> StockProtocol for P {
         }
     }
 
-    /// A program may begin as long as there is stock: a program does not change the items of others.
+    /// A program may begin as long as there is stock, because a program does not affect the items of other
+    /// programs.
     fn may_begin(_: &EpochState, _: &Terms) -> Result<bool, Error> {
         Ok(true)
     }
@@ -250,7 +250,7 @@ impl<P: Plain, M: PlainRole<P>> StockSession<P> for OnDisk<P, M> {
         self.member.ots().enter(&mut ranges)
     }
 
-    /// Nothing is opened, so there is no chance to escape a check.
+    /// This protocol opens nothing, so there is no check that a cheat could escape.
     fn risk(&self, _: &P::FillStep) -> u128 {
         0
     }

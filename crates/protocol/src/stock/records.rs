@@ -1,5 +1,5 @@
-//! The storage of a protocol's items: records in batches. The code that makes items writes records, and the
-//! code that takes items reads them.
+//! Storing a protocol's items: records in batches. The code that makes items writes records, and the code
+//! that takes items reads them.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -20,11 +20,11 @@ use brickwork_store::{
 /// batch has smaller records, so that a damaged record costs only a part of the batch.
 const RECORD_BYTES: std::ops::RangeInclusive<usize> = 4 << 10..=128 << 10;
 
-/// The smallest number of records in a batch, unless they would be smaller than the limit.
+/// The smallest number of records in a batch, as long as they do not become smaller than the limit.
 const RECORDS: usize = 16;
 
-/// Items of one batch that a store can keep: arrays of plain values, side by side. The number of values of an
-/// item follows from the batch's header, never from a record.
+/// Items of one batch in a form that a store can keep: arrays of plain values, one after another. The number
+/// of values of an item follows from the batch's header, never from a record.
 pub trait Records: Sized {
     /// Other data that is needed to restore the items.
     type Context<'c>;
@@ -78,7 +78,7 @@ pub trait Records: Sized {
 
 /// The place where new items are stored.
 pub(super) enum NewItemsPlace<'a> {
-    /// An epoch of a store that this process has.
+    /// An epoch of the store that this process has open.
     Here(&'a Store, &'a EpochId),
     /// The store of this party's coordinator.
     Elsewhere(Arc<dyn Elsewhere>),
@@ -178,8 +178,8 @@ impl Batches {
         self.made.iter()
     }
 
-    /// Returns the steps that were begun in the epoch and not completed. They count in the bound of all
-    /// programs from the epoch.
+    /// Returns the steps that were begun in the epoch and not completed. Their risk counts in the bound of
+    /// every program from the epoch.
     pub fn given_up(&self) -> GivenUp {
         self.given_up
     }
@@ -195,7 +195,7 @@ impl Batches {
     }
 
     /// Chooses `count` items of a kind and a component, or as many as exist, oldest first, and adds them to
-    /// `taken`. Returns their batches.
+    /// `taken`. Returns the batches of these items.
     ///
     /// # Errors
     /// [`Error::Limit`] for more than 2^32 items of one batch.
@@ -252,7 +252,7 @@ impl Batches {
         Ok(taken)
     }
 
-    /// Returns the missing number of items for each need.
+    /// Returns, for each need, how many items are missing.
     pub fn lacking(&self, wanted: &[WantedItems]) -> Vec<usize> {
         wanted.iter().map(|one| one.count.saturating_sub(self.there(one))).collect()
     }
@@ -312,7 +312,7 @@ impl<'a> TakenItems<'a> {
             Ok(())
         })?;
         for records in records.values_mut() {
-            // An entry may name a batch twice, and one record may hold items of both times.
+            // An entry may name a batch twice, and one record may contain items of both times.
             records.sort_by_key(|record| record.first);
             records.dedup_by_key(|record| record.first);
         }
@@ -342,7 +342,7 @@ impl<'a> TakenItems<'a> {
 /// Taken items of one kind, read record by record, for callers with little memory.
 pub struct TakenStream<'a, P> {
     items: &'a TakenItems<'a>,
-    /// The batches and the range of each that has not been read, in the order of the entry.
+    /// The batches, each with the range of items that is not read yet, in the order of the entry.
     left: VecDeque<(Serial, Range<u64>)>,
     /// The keys of the items of the current batch.
     chain: Option<(Serial, Chain)>,
@@ -351,7 +351,7 @@ pub struct TakenStream<'a, P> {
 }
 
 impl<'a> TakenItems<'a> {
-    /// Begins to read all items, which must be of one kind, in the order of the entry.
+    /// Begins to read all items of an entry, which must be of one kind, in the order of the entry.
     pub fn stream<P>(&'a self) -> TakenStream<'a, P> {
         let ranges = |(serial, items): &TakenOf| {
             items.iter().map(|items| (*serial, items.clone())).collect::<Vec<_>>()
@@ -401,7 +401,7 @@ impl<P: Records> TakenStream<'_, P> {
 /// Reads units of a batch's bulk data.
 type ReadUnits<'a> = dyn Fn(&[u32]) -> Result<Vec<u8>, Error> + 'a;
 
-/// Items that an entry took from one batch. Their records may hold more items.
+/// Items that an entry took from one batch. Their records may also contain other items.
 pub struct TakenBatch<'a> {
     /// The batch.
     pub batch: &'a Batch,
@@ -415,8 +415,8 @@ pub struct TakenBatch<'a> {
 }
 
 impl TakenBatch<'_> {
-    /// Returns the ranges of taken items of the batch, in order. There are several if damaged items lie
-    /// between.
+    /// Returns the ranges of taken items of the batch, in order. There are several ranges if damaged items
+    /// are between them.
     pub fn items(&self) -> &[Range<usize>] {
         &self.items
     }
@@ -452,7 +452,7 @@ impl TakenBatch<'_> {
     }
 }
 
-/// Reads some items of a record. `chain` must be at the key of the first one.
+/// Reads some items of a record. `chain` must already be at the key of the first item.
 fn read<P: Records>(
     context: &P::Context<'_>,
     record: &Record,
@@ -468,7 +468,7 @@ fn read<P: Records>(
     Ok(part)
 }
 
-/// Bytes of a unit's number, which stands after the columns of a record.
+/// Bytes of a unit's number. The numbers come after the columns of a record.
 const NUMBER_BYTES: usize = 4;
 
 /// A record that is being written: arrays of plain values, one after another, each with the same number of
@@ -478,13 +478,13 @@ const NUMBER_BYTES: usize = 4;
 ///   record = unit:[u8; 4]* column* width:[u8; 4]* columns:[u8; 4]     width: bytes of each item
 /// ```
 ///
-/// The bytes of each item are masked with the item's own key ([`Chain`]), so a program that takes one item
-/// can erase this item's key alone. The numbers of units are not secret, because the store reads them.
+/// The bytes of each item are masked with the item's own key ([`Chain`]). So a program that takes one item
+/// can erase the key of this item alone. The numbers of units are not secret, because the store reads them.
 pub struct Out {
     items: usize,
-    /// The bytes of the units' numbers.
+    /// The bytes with the numbers of units, which are not masked.
     clear: usize,
-    /// For each column, the bytes of an item.
+    /// For each column, the bytes that one item has in it.
     widths: Vec<usize>,
     bytes: Zeroizing<Vec<u8>>,
 }
@@ -510,8 +510,8 @@ impl Out {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Writes for every item the numbers of the units that it belongs to. Each item has equally many. This
-    /// must come before all other data.
+    /// Writes, for each item, the numbers of the units that belong to it. Each item has the same number of
+    /// units. This must come before all other data.
     ///
     /// # Panics
     /// If something was written before, or the number is not a multiple of the number of items.
@@ -653,7 +653,7 @@ mod tests {
                 false => assert!(out.bytes.capacity() >= 2 * needed, "{needed}"),
             }
         }
-        // Sealing does not move the bytes either.
+        // Encrypting does not move the bytes either, because there is room for the tag.
         let mut full = Out::of(1);
         (0..2).for_each(|_| full.pods(&[7u8; 30]));
         let record = full.masked(&mut Chain::random().unwrap());
@@ -669,7 +669,8 @@ mod tests {
         out.masked(chain)
     }
 
-    /// Each item is read with its own key. The key after a taken item opens later items and no earlier ones.
+    /// Each item is read with its own key. With the key after a taken item, all later items can be read, and
+    /// no earlier ones.
     #[test]
     fn items_of_a_record_are_masked_one_by_one() {
         let start = Chain::random().unwrap();
@@ -694,7 +695,7 @@ mod tests {
                 assert_eq!(chain.item(), end as u64);
             }
         }
-        // The keys after item 2 do not open item 2.
+        // The keys after item 2 do not unmask item 2.
         let mut behind = start.clone();
         behind.go_to(3).unwrap();
         let (small, large) = read(2..3, &mut behind);

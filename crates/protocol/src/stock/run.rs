@@ -26,7 +26,7 @@ pub enum RunOutcome<P: StockProtocol> {
     },
     /// Stock is missing, and both parties want to make it. Nothing was taken.
     Lacks {
-        /// The missing items, in words.
+        /// A description of the missing items.
         why: Error,
         /// The connection, on which they can be made.
         next: Stocked<P>,
@@ -62,8 +62,8 @@ impl<P: StockProtocol> Stocked<P> {
     }
 
     /// Chooses the epoch that gets the items that a program lacks, and the items. `missing` returns those of
-    /// `everything` that are not in the epoch that is filled next. If it returns none, there are enough
-    /// items, but they come from too many batches: a new epoch gets everything.
+    /// the items `everything` that are not in the epoch that is filled next. If it returns none, the epoch
+    /// has enough items, but they come from too many batches. Then a new epoch gets all items.
     ///
     /// # Errors
     /// As [`Stocked::open_epoch`].
@@ -94,7 +94,7 @@ impl<P: StockProtocol> Stocked<P> {
         run.no_program();
         let mut program = Some(P::program(job));
         announce(&mut run.channel, &P::program(job))?;
-        // This happens while the garbler reads.
+        // The evaluator does this while the garbler reads its items.
         let mut early = match self.held.role {
             Party::Garbler => None,
             Party::Evaluator => self.read_early(job)?,
@@ -140,7 +140,7 @@ impl<P: StockProtocol> Stocked<P> {
             done => done,
         };
         let run = self.line.run_mut();
-        // The list names the damaged items of this program. Nothing is taken before both parties agree.
+        // The list has the damaged items of this program. Nothing is taken before both parties agree.
         match &done {
             Done::Loses(intent, damaged) => intent.send_damaged(run, damaged)?,
             _ => mine.send(run)?,
@@ -169,7 +169,7 @@ impl<P: StockProtocol> Stocked<P> {
         }
     }
 
-    /// Reads the items that the program will take if the garbler chooses the same.
+    /// Reads the items that the program will take if the garbler chooses the same ones.
     fn read_early(&mut self, job: &P::Execution<'_>) -> Result<Option<(Intent, ReadResult)>, Error> {
         Ok(match self.held.find::<P>(job, self.only(), None)? {
             FoundItems::Enough(entry, intent) => Some((intent, self.held.open(&intent.epoch, &entry)?)),
@@ -177,7 +177,7 @@ impl<P: StockProtocol> Stocked<P> {
         })
     }
 
-    /// Receives the garbler's proposal, and answers whether this party takes the same.
+    /// Receives the garbler's proposal, and answers whether this party agrees.
     fn answer(
         &mut self,
         job: &P::Execution<'_>,
@@ -190,7 +190,7 @@ impl<P: StockProtocol> Stocked<P> {
             confirm(&mut run.channel, &program, OTHER_PROGRAM)?;
         }
         let theirs = Intent::receive(run)?;
-        // The evaluator takes the items that the garbler names, if it may take them.
+        // The evaluator takes the items that the garbler names, if it may do so.
         let named = [NextAction::Use, NextAction::Damaged].contains(&theirs.what).then_some(theirs.epoch);
         let found = self.held.find::<P>(job, self.only(), named)?;
         let run = self.line.run_mut();
@@ -236,8 +236,8 @@ impl<P: StockProtocol> Stocked<P> {
             }
             (None, found) => {
                 let (mine, done) = intended(found, lacking);
-                // This party has the stock, but another session of the garbler holds it, so the parties make
-                // stock or refuse.
+                // This party has the stock, but another session of the garbler has leased it. So the parties
+                // make new stock or refuse.
                 let mine = if mine.what == NextAction::Use { make_or_refuse(lacking) } else { mine };
                 mine.send(run)?;
                 match (theirs.what, done) {
@@ -263,7 +263,7 @@ impl<P: StockProtocol> Stocked<P> {
         Ok(Agreed::Damaged)
     }
 
-    /// Returns the outcome if both make the missing items.
+    /// Returns the outcome if both parties want to make the missing items.
     fn lacks(mut self, why: Error) -> RunOutcome<P> {
         self.held.lease = None;
         RunOutcome::Lacks { why, next: self }

@@ -1,4 +1,5 @@
-//! The interface that a protocol implements to keep stock: what both roles have alike, and a role's session.
+//! The interface that a protocol implements to keep stock: the part that both roles share, and a role's
+//! session.
 
 use super::meeting::same_stand;
 use super::msg;
@@ -8,18 +9,17 @@ use brickwork_base::Error;
 use brickwork_circuit::Party;
 use brickwork_store::{Counted, EpochSecrets, EpochState, Ranges, Serial, Writers};
 
-/// The share of 2^-s, after the fixed checks of a session, that one preprocessing with cut-and-choose may
-/// use.
+/// The share that one preprocessing with cut-and-choose may use of 2^-s, after the fixed checks of a session.
 ///
 /// Thus 64 interrupted steps fit into the [other half](GIVEN_UP_SHARE), and a program may take items from as
 /// many steps. Compared with a quarter of 2^-s this costs about five bits, or a few additional copies.
 pub const STOCK_SHARE: f64 = 1.0 / 128.0;
 
-/// The share that the given-up steps of an epoch may use if another step is to begin in it. With more,
-/// programs could soon not use new stock.
+/// The share that the given-up steps of an epoch may use so that another step may still begin in it. If they
+/// used more, programs could soon not use new stock.
 pub const GIVEN_UP_SHARE: f64 = 0.5;
 
-/// The reaction to stock that a program needs and that is missing.
+/// The reaction if stock that a program needs is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Lacking {
     /// Make the missing stock immediately.
@@ -45,11 +45,11 @@ pub trait PreprocessingStep {
     /// Returns a digest of the parameters, which must be the same at both parties.
     fn parameters(&self) -> [u8; 32];
 
-    /// Returns the approximate number of bytes that the step sends, for the progress display.
+    /// Returns the approximate number of bytes that the step sends. The progress display uses it.
     fn bytes(&self) -> u64;
 
-    /// Returns a lower bound on the bytes of the items in a role's store. Most of these bytes are tables,
-    /// which the evaluator keeps.
+    /// Returns a lower bound on the bytes that the items of the step need in a role's store. Most of these
+    /// bytes are tables, which only the evaluator keeps.
     fn stored_bytes(&self, role: Party) -> u64 {
         match role {
             Party::Garbler => 0,
@@ -89,7 +89,7 @@ pub trait StockProtocol: SessionProtocol {
         terms.clone()
     }
 
-    /// Returns the attempts of the other role that this one counts.
+    /// Returns which attempts of the peer a party in this role counts.
     fn counted(role: Party) -> Counted;
 
     /// Sets a session up.
@@ -114,8 +114,8 @@ pub trait StockProtocol: SessionProtocol {
         carried: Self::Carried,
     ) -> Result<Box<dyn StockSession<Self>>, Error>;
 
-    /// Returns whether another step may begin in an epoch in this state. This depends on whether a program
-    /// has used the epoch, and on the steps that were given up. Existing items stay usable.
+    /// Returns whether another step may begin in an epoch in this state. The answer depends on whether a
+    /// program has used the epoch, and on the steps that were given up. Existing items stay usable.
     ///
     /// # Errors
     /// [`Error::Usage`] if the protocol does not support the security level of `terms`.
@@ -128,16 +128,16 @@ pub trait StockProtocol: SessionProtocol {
     }
 
     /// Returns the bound on a cheating peer's success in a session of these terms without its steps, in units
-    /// of 2^-128. If the peer fails a check, this risk counts as a failed attempt.
+    /// of 2^-128. If the peer fails a check in the setup, this risk counts as a failed attempt.
     ///
     /// # Errors
     /// [`Error::Usage`] if the protocol does not support the security level of `terms`.
     fn fixed(terms: &Terms) -> Result<u128, Error>;
 
-    /// Returns a probability in units of 2^-128. A peer that cheats this role may break off early whenever it
-    /// sees that its cheat would be detected. This is the probability that it sees the opposite. It counts
-    /// for each setup that begins, and for each step that is interrupted before it is
-    /// [exposed](Metered::expose).
+    /// Returns the peer's gain from breaking the connection early, as a probability in units of 2^-128. A
+    /// cheating peer may break the connection whenever it sees that its cheat would be detected. The value is
+    /// the probability that it sees that its cheat would not be detected. It counts for each setup that
+    /// begins, and for each step that is interrupted before it is [exposed](Metered::expose).
     ///
     /// # Errors
     /// [`Error::Usage`] if the protocol does not support the security level of `terms`.
@@ -162,7 +162,7 @@ pub trait StockProtocol: SessionProtocol {
 }
 
 /// One role of a protocol, in a session with stock on disk. After an error it is not used any more, but it
-/// still holds the connection: that must not close before the epoch of a cheat is burned.
+/// keeps the connection open: if the peer cheated, the epoch must be burned before the connection closes.
 pub trait StockSession<P: StockProtocol>: Send {
     /// Returns the secrets from which [`StockProtocol::restore`] resumes in another process.
     fn secrets(&self) -> EpochSecrets;
@@ -176,7 +176,8 @@ pub trait StockSession<P: StockProtocol>: Send {
     /// Returns the connection without the right to change it.
     fn line(&self) -> &Metered;
 
-    /// Returns whether this session keeps secrets that later programs may use: then they all run in it.
+    /// Returns whether this session keeps secrets that later programs may use. Then all programs must run in
+    /// it.
     fn stays(&self) -> bool {
         false
     }
@@ -189,18 +190,18 @@ pub trait StockSession<P: StockProtocol>: Send {
     /// Ends the session and returns the connection. All other data is dropped in its box, and erased.
     fn release(self: Box<Self>) -> (Metered, P::Carried);
 
-    /// Continues with the ranges of all counters that belong to a log entry.
+    /// Enters the ranges of all counters that belong to a log entry.
     ///
     /// # Errors
     /// [`Error::Usage`] if one is taken twice.
     fn enter(&mut self, ranges: Ranges) -> Result<(), Error>;
 
     /// Returns the bound on a cheating peer's success in a step of this session, in units of 2^-128. If the
-    /// step is given up, this counts in the bounds of everything from its epoch.
+    /// step is given up, this bound counts in the bounds of all programs from its epoch.
     fn risk(&self, step: &P::FillStep<'_>) -> u128;
 
-    /// Makes the items of a step; items that can be stored early go into segments as they come. Before a
-    /// message that a cheating peer could act on, it [exposes](Metered::expose) the step.
+    /// Makes the items of a step. Items that can be stored early are written to segments as they arrive.
+    /// Before a message that can help a cheating peer, it [exposes](Metered::expose) the step.
     ///
     /// # Errors
     /// If the peer cheats or goes away, or the disk fails.
@@ -224,8 +225,8 @@ pub trait StockSession<P: StockProtocol>: Send {
     ) -> Result<P::Outcome, Error>;
 }
 
-/// A proof that this party has burned the items that a program takes, and has sent the position of its log.
-/// Before a message that would help a peer with a different log, the peer's position must be confirmed.
+/// A proof that this party has burned the items of a program, and has sent the position of its log. Before a
+/// message that would help a peer with another log, this party must confirm the position of the peer's log.
 #[must_use]
 pub struct Stand([u8; 32]);
 

@@ -1,4 +1,4 @@
-//! A connection between two parties with stock on disk, between programs and fillings.
+//! A connection between two parties with stock on disk, while neither a program nor a filling runs.
 
 use super::epochs::{Epochs, FoundItems};
 use super::intent::{Intent, NextAction, busy, different, peer_makes_nothing, refused};
@@ -12,7 +12,6 @@ use brickwork_circuit::Party;
 use brickwork_store::{Epoch, EpochId, Loss, Store};
 use brickwork_wire::Channel;
 
-/// The holder of the connection.
 // There is one for each connection.
 pub(super) enum ConnectionState<P: StockProtocol> {
     /// Boxed so that moving a connection never copies stale stack secrets into unused bytes of the smaller
@@ -53,8 +52,8 @@ pub struct Stocked<P: StockProtocol> {
 }
 
 impl<P: StockProtocol> Stocked<P> {
-    /// Greets a peer that also has a store and proposes nothing, and compares both stores. `context` names
-    /// their purpose.
+    /// Greets a peer that also has a store, and compares both stores. Neither party proposes parameters.
+    /// `context` describes the purpose of the connection, which must be the same at both parties.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the peer wants something else, or as [`Stocked::open`].
@@ -74,8 +73,8 @@ impl<P: StockProtocol> Stocked<P> {
         Self::open(run, carried, store, terms, &answer.session)
     }
 
-    /// Compares both stores, after the greeting that gave `session`. The store's own terms count: those of
-    /// [`StockProtocol::terms`], also if the caller has not applied it.
+    /// Compares both stores, after the greeting that gave `session`. The terms of [`StockProtocol::terms`]
+    /// are used, even if the caller has not applied them.
     ///
     /// # Errors
     /// [`Error::Strangers`] if the two stores do not belong together; [`Error::Stock`] if one of them is an
@@ -98,8 +97,8 @@ impl<P: StockProtocol> Stocked<P> {
 
     /// Releases this session's epoch, and compares both stores again. Both parties must call it at the same
     /// time. Afterwards this session can use stock that other sessions made in the meantime, and other
-    /// sessions can use its stock. `session` is the identifier from the greeting. Everything that depends on
-    /// the epoch, such as kept secrets, is lost.
+    /// sessions can use its stock. `session` is the identifier from the greeting. Kept secrets, and
+    /// everything else that depends on the epoch, are lost.
     ///
     /// # Errors
     /// As [`Stocked::open`].
@@ -117,8 +116,8 @@ impl<P: StockProtocol> Stocked<P> {
         Ok(opened)
     }
 
-    /// Ends fillings before their next step when this stop is requested, at both parties. A step that has
-    /// begun is completed, and nothing counts as a failed attempt.
+    /// Ends fillings before their next step when this stop is requested. Both parties end together. A step
+    /// that has begun is completed, and nothing counts as a failed attempt.
     pub fn stop_between_steps(&mut self, stop: &Stop) {
         self.held.between = stop.clone();
     }
@@ -133,7 +132,7 @@ impl<P: StockProtocol> Stocked<P> {
         self.line.run()
     }
 
-    /// Returns the identifier of the session that holds the connection, if there is one.
+    /// Returns the identifier of the session that has the connection, if there is one.
     pub fn session_id(&self) -> Option<&SessionId> {
         match &self.line {
             ConnectionState::Session(session) => Some(session.id()),
@@ -141,7 +140,7 @@ impl<P: StockProtocol> Stocked<P> {
         }
     }
 
-    /// Returns the secrets that steps keep, if a session holds the connection and has such steps.
+    /// Returns the secrets that steps keep, if a session has the connection and its protocol keeps secrets.
     pub fn kept(&mut self) -> Option<&mut P::Kept> {
         match &mut self.line {
             ConnectionState::Session(session) => session.kept(),
@@ -177,12 +176,12 @@ impl<P: StockProtocol> Stocked<P> {
         self.line.release().0.finish()
     }
 
-    /// Prepares the session for the next program, as far as this depends neither on the peer nor on an input.
+    /// Prepares the session for the next program, as far as this needs neither the peer nor an input.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
     pub fn expect(self, job: &P::Execution<'_>) -> Result<Self, Error> {
-        // Nothing is leased, because both parties name the epoch when the program begins.
+        // No epoch is leased, because both parties name the epoch when the program begins.
         let likely = |id: &&EpochId| {
             !self.held.store.is_busy(id)
                 && Batches::of(&self.held.store, id)
@@ -198,8 +197,8 @@ impl<P: StockProtocol> Stocked<P> {
     }
 
     /// Returns whether a program could begin now on stock that this session can use. Epochs that other
-    /// sessions hold, or have made since this session was opened, do not count. The garbler leases the epoch,
-    /// so that no other session takes it first. The evaluator only looks.
+    /// sessions have leased, or have made since this session was opened, do not count. The garbler leases the
+    /// epoch, so that no other session takes it first. The evaluator only searches.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -209,8 +208,8 @@ impl<P: StockProtocol> Stocked<P> {
     }
 
     /// Returns whether an epoch that both parties may use has all items for a program, even if another
-    /// session holds it. No epoch is leased. The peer finds the same items unless another session takes some
-    /// in the meantime.
+    /// session has leased it. No epoch is leased. The peer finds the same items unless another session takes
+    /// some in the meantime.
     ///
     /// # Errors
     /// As [`Stocked::has`].
@@ -239,10 +238,10 @@ impl<P: StockProtocol> Stocked<P> {
     }
 
     /// Leases the newest epoch to which stock may be added, and returns it. The protocol must allow it
-    /// ([`StockProtocol::may_begin`]), the epoch must not be too old, and no other session may hold it. The
-    /// garbler names the epoch, and the evaluator finds the same. Otherwise, or if there is none, both
-    /// begin a new one. A party that may not begin one does not announce it, so this is no attempt for the
-    /// peer.
+    /// ([`StockProtocol::may_begin`]), the epoch must not be too old, and no other session may have leased
+    /// it. The garbler names the epoch, and the evaluator finds the same. If there is no such epoch, both
+    /// parties begin a new one. If a party may not begin a new epoch, it does not announce one, so this does
+    /// not count as an attempt.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered; [`Error::Vain`] if no epoch may be begun;
@@ -336,7 +335,7 @@ impl<P: StockProtocol> Stocked<P> {
                 held.lease = Some(lock.lease(&id).ok_or_else(busy)?);
                 held.store.begin(&id, &epoch, &session.secrets())?;
                 drop(lock);
-                // The parties make stock only when both have stored the session.
+                // The parties make stock only after both have stored the session.
                 meet(session.run(), &id)?;
                 held.epochs.push(id);
                 session
@@ -352,7 +351,7 @@ impl Epochs {
     }
 }
 
-/// Burns an epoch if the peer cheated, because nothing that was made with its secrets may be used any more.
+/// Burns an epoch if the peer cheated, because no item that was made with its secrets may be used any more.
 /// (Of several workers, the first one that sees a cheat burns the epoch, and the others find it burned.)
 pub(super) fn burn_if_cheated<T>(
     store: &Store,
@@ -372,7 +371,8 @@ pub(super) fn burn_if_cheated<T>(
     result
 }
 
-/// Erases the items of a program or a step that failed. If it succeeded, its last entry has erased them.
+/// Erases the items of a program or a step that failed. After a success, the last entry of the log has erased
+/// them.
 pub(super) fn over<T>(store: &Store, epoch: &EpochId, result: Result<T, Error>) -> Result<T, Error> {
     result.inspect_err(|_| {
         if let Err(error) = store.erase_used(epoch) {
@@ -384,7 +384,7 @@ pub(super) fn over<T>(store: &Store, epoch: &EpochId, result: Result<T, Error>) 
     })
 }
 
-/// Makes the error for kept secrets that would be lost without notice.
+/// Makes the error for kept secrets that would otherwise be lost without notice.
 fn kept() -> Error {
     Error::Usage(
         "this step needs a new session, but the current session has kept values, which would be lost: \

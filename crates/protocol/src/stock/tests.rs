@@ -56,7 +56,7 @@ pub(super) const PADS: Counter = Counter::new("pads", 20);
 /// The kind of the items of a batch.
 const KIND: u8 = 7;
 
-/// The point where a party crashes, or its way to cheat.
+/// How a party behaves in a test: the point where it crashes, or its way to cheat.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fate {
     Lives,
@@ -71,7 +71,8 @@ pub(crate) enum Fate {
     FillsAnother,
 }
 
-/// State that stays with a connection: a fate, and for each role the pads that were ever used for a message.
+/// State that passes from session to session of a connection: the behaviour, and for each role all pads that
+/// were used for a message.
 #[derive(Clone, Copy)]
 pub(crate) struct Carried {
     pub fate: Fate,
@@ -438,7 +439,7 @@ impl Together {
         Stocked::<Empty>::open(run, carried, &self.stores[role as usize], &TERMS, &[9; 32])
     }
 
-    /// Opens a new connection including the meeting; returns both parties' ends.
+    /// Opens a new connection and compares the stores; returns both parties' ends.
     pub fn open(&self, fates: [Fate; 2]) -> (Stocked<Empty>, Stocked<Empty>) {
         self.try_open(fates).unwrap()
     }
@@ -511,11 +512,15 @@ fn rows_16_and_24_sessions_at_once_are_in_epochs_of_their_own() {
     assert_eq!((first[0].1, second[0].1), (first[1].1, second[1].1));
     assert!(first[0].1 != second[0].1, "two sessions in one epoch");
     let refused = runs(third, b"x", Lacking::Refuse);
-    assert!(refused.iter().all(|met| matches!(met, Err(Error::Busy(_)))), "a session took what another has");
+    assert!(
+        refused.iter().all(|met| matches!(met, Err(Error::Busy(_)))),
+        "a session took items from the \
+        epoch of another session"
+    );
     // A session that begins now finds no free epoch.
     let late = runs(both.open([Fate::Lives; 2]), b"x", Lacking::Refuse);
     let lacks = |met: &Result<_, _>| matches!(met, Err(Error::Stock(why)) if why.contains("another session"));
-    assert!(late.iter().all(lacks), "a session took what another has");
+    assert!(late.iter().all(lacks), "a session took items from the epoch of another session");
     let made = runs(both.open([Fate::Lives; 2]), b"made", Lacking::Make).map(Result::unwrap);
     assert!(made[1].0 == b"made" && ![first[0].1, second[0].1].contains(&made[0].1));
     drop((first, second, made));
@@ -541,7 +546,7 @@ fn rows_16_20_and_24_the_other_session_goes_on() {
         let met = runs(bad, b"bad", Lacking::Refuse);
         assert!(met.iter().any(Result::is_err), "{fate:?}");
         drop(met);
-        // Connections that begin now leave the epoch of the good session alone.
+        // Connections that begin now do not touch the epoch of the honest session.
         drop(both.try_open([Fate::Lives; 2]));
         for store in &both.stores {
             assert!(store.state(&epoch).unwrap().burned().is_none(), "{fate:?}");
@@ -552,7 +557,7 @@ fn rows_16_20_and_24_the_other_session_goes_on() {
             both.left(1).iter().filter(|(why, _)| cheated(why)).count(),
             usize::from(fate == Fate::SendsTooMuch)
         );
-        // The first connection burns the epochs that the cheater's peer has burned, and the next one runs.
+        // The first connection burns the epochs that the cheater's peer has burned. The next one then runs.
         let last = (0..2)
             .find_map(|_| both.try_open([Fate::Lives; 2]).ok().map(|line| runs(line, b"x", Lacking::Make)));
         assert!(last.unwrap().iter().all(Result::is_ok), "{fate:?}");
@@ -620,7 +625,7 @@ fn rows_16_20_and_24_many_sessions_at_once() {
     assert_eq!(logs[0], logs[1]);
 }
 
-/// Steps are made, used over several connections, and repeated if items are missing.
+/// Steps are made, their items are used over several connections, and they are repeated if items are missing.
 #[test]
 fn another_protocol_fills_and_takes() {
     let world = World::new();
@@ -728,7 +733,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     });
     read.unwrap();
     assert_eq!(all, [vec![10], vec![11, 12, 13]]);
-    // A stream gives the same items, however many are requested at a time, and ends where the entry ends.
+    // A stream returns the same items, however many are requested at a time, and ends where the entry ends.
     let items = TakenItems::new(&store, &id, &taken);
     for most in 1..5 {
         let (mut stream, mut all) = (items.stream::<Pads>(), Vec::new());
@@ -746,7 +751,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     }
 }
 
-/// Stock that does not fit on the disk is refused before any step begins, and does not count as an attempt.
+/// If stock does not fit on the disk, it is refused before any step begins, and does not count as an attempt.
 #[test]
 fn what_finds_no_room_is_not_begun() {
     let world = World::new();
@@ -771,7 +776,7 @@ fn flip(world: &World, role: &str, from_the_end: &[usize]) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// Returns the entries of each party's only epoch, without the party's own notes.
+/// Returns the shared entries of each party's only epoch.
 fn shared(world: &World) -> [Vec<EpochEntry>; 2] {
     ["Garbler", "Evaluator"].map(|role| {
         let store = Store::open(&world.root.path().join(role), &KEY).unwrap();
@@ -886,7 +891,7 @@ fn row_18_only_items_that_are_there_can_be_damaged() {
     // All items of a batch may be damaged, because the peer may have lost its segment.
     let all = [(serials[0], 0, 4)];
     assert_eq!(hear(intent(&all), &bytes(&all)).unwrap(), EpochEntry::Damaged(all.to_vec()));
-    // One item more than the batch has left.
+    // The list has one item more than the batch has left.
     let too_many = [(serials[0], 0, 5)];
     let wrong: [&[(Serial, u64, u64)]; 9] = [
         &[],
@@ -907,7 +912,7 @@ fn row_18_only_items_that_are_there_can_be_damaged() {
     for other in [bytes(&[(serials[0], 1, 1)]), Vec::new(), vec![0xff; 40]] {
         assert!(matches!(hear(intent(&one), &other), Err(Error::Peer(_))));
     }
-    // The store refuses more items than the batch has.
+    // The store refuses to remove more items than the batch has.
     assert!(matches!(
         store.append(&id, &EpochEntry::Damaged(vec![(serials[0], 3, 2)])),
         Err(Error::Stock(_))
@@ -1003,7 +1008,7 @@ fn lists_of_steps_have_names_of_their_own() {
     let name = |list: &[usize]| job_digest(&asks(list).chunks(1).collect::<Vec<_>>());
     for (i, list) in lists.iter().enumerate() {
         assert!(lists[..i].iter().all(|other| name(other) != name(list)), "{i}");
-        // The digest of one step with several shares differs from the digest of several steps.
+        // One step with several shares has another digest than several steps.
         assert!(list.len() < 2 || job_digest(&[&asks(list)[..]]) != name(list));
     }
     let [one, two] = [1u64, 2].map(u64::to_le_bytes);
@@ -1072,7 +1077,7 @@ impl Write for Cut {
 
 impl Stream for Cut {}
 
-/// When one party's stream is dropped, the other party reads the end of the stream. The socket stays open for
+/// When one party's stream is dropped, the other party reads the end of it. The socket stays open for
 /// writing, so the other party always fails when it reads, however fast both parties are.
 impl Drop for Cut {
     fn drop(&mut self) {
@@ -1081,8 +1086,8 @@ impl Drop for Cut {
 }
 
 /// Makes a connection on which each party reads at most this many bytes. It records how much each party has
-/// read, and the garbler has sent, at the time when the garbler sends that all values are fixed. It also
-/// returns a guard that keeps the connections open for writing.
+/// read, and the garbler has sent, at the time when the garbler sends that all values are fixed. The returned
+/// guard keeps the connections open for writing.
 fn cut(
     left: [usize; 2],
     noted: &Arc<Mutex<[usize; 2]>>,
@@ -1106,7 +1111,7 @@ fn cut(
     ((garbler, evaluator), read, open)
 }
 
-/// Rows 4 and 20 of the table of attacks: the connection is cut at each byte. A cut costs an attempt only
+/// Rows 4 and 20 of the table of attacks: the connection is cut at each byte. A cut counts as an attempt only
 /// between the evaluator's challenge and the end of the step. The next connection makes the step.
 #[test]
 fn row_04_a_cut_at_any_byte_costs_what_it_can_have_taught() {
@@ -1147,7 +1152,7 @@ fn in_vain(world: &World) -> (brickwork_store::Account, u128, Store) {
 }
 
 /// Row 4 of the table of attacks: a party that breaks off until it likes the challenge gets only as many
-/// attempts as the promise of a run allows. Only the user can allow more, and new epochs do not help.
+/// attempts as the promise of a run allows. Only the user can allow more. New epochs do not help the peer.
 #[test]
 fn row_04_attempts_are_counted_over_epochs() {
     let world = World::new();
@@ -1202,9 +1207,14 @@ fn row_04_what_is_made_and_thrown_away_is_an_attempt() {
         }
         // The cheater forgives all attempts in its own store, so only the evaluator's store limits it.
         store.accounts().unwrap().iter().for_each(|(account, _)| store.forgive(account).unwrap());
-        assert!(attempts < 100, "there is no end to it");
+        assert!(attempts < 100, "the peer can repeat this without end");
     }
-    assert_eq!((attempts, in_vain(&world).1), (16, 16), "each has left its step's risk");
+    assert_eq!(
+        (attempts, in_vain(&world).1),
+        (16, 16),
+        "each program has left the risk of its step in \
+        the account"
+    );
 }
 
 /// Row 4 of the table of attacks: an interrupted run counts all steps from which it took items, until a later
@@ -1235,7 +1245,7 @@ fn row_04_a_run_that_breaks_off_counts_until_one_has_ended() {
     assert_eq!(world.left()[1], [(None, 0)]);
 }
 
-/// A party that may begin no step tells this before the other party counts an attempt.
+/// If a party may not begin a step, it tells the peer this before the peer counts an attempt.
 #[test]
 fn who_may_begin_nothing_does_not_make_it_an_attempt_of_the_other() {
     for full in [Party::Garbler, Party::Evaluator] {
@@ -1304,8 +1314,8 @@ fn steps(world: &World, role: Party, channel: Channel, stop: Option<&Stop>) -> R
     .map(drop)
 }
 
-/// Row 4 of the table of attacks: a connection that breaks before the peer has seen a challenge costs
-/// nothing, however often this happens.
+/// Row 4 of the table of attacks: if a connection breaks before the peer has seen a challenge, this costs
+/// nothing, however often it happens.
 #[test]
 fn row_04_what_breaks_before_the_challenge_is_no_attempt() {
     let world = World::new();
@@ -1328,10 +1338,10 @@ fn row_04_cheats_are_counted() {
     world.good(TestedAction::Fill(&[6]));
     let cheats = world.connect([Fate::SendsTooMuch, Fate::Lives], TestedAction::Run(b"abc", Lacking::Refuse));
     assert!(matches!(&cheats[1], Err(Error::Peer(_))), "{cheats:?}");
-    assert_eq!(in_vain(&world).1, 3, "the step that was made, and what else the epoch leaves to chance");
+    assert_eq!(in_vain(&world).1, 3, "the risk of the completed step and of the epoch's other checks");
 }
 
-/// If a promise is divided, the caller that divided it counts the attempts.
+/// If a promise is divided among several sessions, the caller that divided it counts the attempts.
 #[test]
 fn shares_of_a_promise_are_counted_by_who_shares_it_out() {
     let world = World::new();

@@ -14,21 +14,21 @@
 //!
 //! A worker's session has the secrets of the epoch, the ranges of one number of the step's entry, and a
 //! connection. Nothing else is shared. If an attacker exchanges two connections, the first messages on them
-//! differ and are refused. If a worker uses the range of another worker, the two ends have different ranges,
-//! and the checks of both fail.
+//! do not match and are refused. If a worker uses the range of another worker, the two ends have different
+//! ranges, and the checks of both fail.
 //!
 //! **Why there is a barrier.** A check gives a cheating peer one guess about a session's secrets, because a
-//! wrong guess burns them. With K connections it has K guesses before the first burn takes effect. Therefore
+//! wrong guess burns them. With K connections, it has K guesses before the first burn takes effect. Therefore
 //! no stock of the step is used, and no input depends on it, before all connections have passed all checks at
 //! both parties. Then K guesses at the same time are no better than K guesses in sequence. A peer that fails
-//! at one connection has only learnt about secrets that protect nothing yet. For the same reason the log
-//! allows no such step after a program's entry, and a session holds the epoch's lease until all workers have
-//! ended.
+//! at one connection has only learnt about secrets that do not protect any input yet. For the same reason the
+//! log allows no such step after a program's entry, and a session holds the epoch's lease until all workers
+//! have ended.
 //!
-//! **A lost worker** ends the step: the others stop, the items that they stored are never used, and the entry
+//! **A lost worker** ends the step: the others stop, and the items that they stored are never used. The entry
 //! counts as an attempt with its full risk. **A failed check** burns the epoch. The worker that saw it
-//! records the burn on disk before its connection closes. Until the other workers know of the burn, they send
-//! nothing that depends on the failed check.
+//! records the burn on disk before its connection closes. Before the other workers know of the burn, they
+//! send nothing that depends on the failed check.
 //!
 //! A worker is a thread of this process, or a *maker*, which is a process of its own ([`super::makers`]).
 
@@ -70,9 +70,9 @@ enum Worker<P: StockProtocol> {
     Away(Away),
 }
 
-/// This party's end of a worker's connection.
+/// This party's end of the connection of a worker.
 pub(super) struct WorkerEnd<P: StockProtocol> {
-    /// The session that the greetings on it gave.
+    /// The session identifier that the greetings on this connection gave.
     pub greeted: SessionId,
     pub line: ConnectionState<P>,
 }
@@ -85,8 +85,8 @@ pub(super) struct Greeted<P: StockProtocol> {
     carried: P::Carried,
 }
 
-/// Greets on the connection of a worker, one of several that belong to a meeting. A garbler sends the number
-/// of the worker.
+/// Greets on the connection of a worker, which is one of several that belong together. A garbler sends the
+/// number of the worker.
 pub(super) fn greet_one<P: StockProtocol>(
     mut run: Metered,
     carried: P::Carried,
@@ -125,7 +125,7 @@ impl<P: StockProtocol> Greeted<P> {
 impl<P: StockProtocol> Workers<P> {
     /// Greets on a connection for each worker that is a thread of this process; `makers` are connections to
     /// processes of this party, which greet by themselves. There must be at least two workers. `session` is
-    /// the identifier of the greeting in which the parties met. The garbler says which connection belongs to
+    /// the identifier of the greeting on the main connection. The garbler says which connection belongs to
     /// which worker; they may come in any order.
     ///
     /// # Errors
@@ -145,7 +145,7 @@ impl<P: StockProtocol> Workers<P> {
                 "a step cannot be made by {of} workers; use 2 to {MAX_WORKERS}"
             )));
         }
-        // A worker of the other role would send the other party's messages in this party's name.
+        // A worker with the other role would send the other party's messages in this party's name.
         if lines.iter().any(|(run, _)| run.role != role) {
             return Err(Error::Usage("a worker has another role than its party".into()));
         }
@@ -221,7 +221,7 @@ impl<P: StockProtocol> Workers<P> {
         let lends = self.workers.iter().any(|worker| matches!(worker, Worker::Away(_)));
         if lends {
             // A maker has no store, so it cannot record the exposure before it sends a challenge. So this
-            // party records the exposure before any maker starts.
+            // party records the exposure before it starts any maker.
             store.expose(epoch)?;
             let _ = store.append(epoch, &EpochEntry::Lent)?;
         }
@@ -248,7 +248,8 @@ impl<P: StockProtocol> Workers<P> {
                         stop.ask();
                         failed = Some(worse(failed.take(), lost(number, shares.len(), error)));
                     }
-                    // A waiting worker does not check whether the main thread must stop.
+                    // A waiting worker does not notice that the main thread must stop, so the workers are
+                    // asked to stop here.
                     Err(RecvTimeoutError::Timeout) if stop::check().is_err() => stop.ask(),
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => break,
@@ -270,9 +271,9 @@ impl<P: StockProtocol> Workers<P> {
 }
 
 impl<P: StockProtocol> Worker<P> {
-    /// Makes a share of a step with this head, in number ranges of its own. A failed check burns the epoch.
-    /// So does a maker that is lost without a report. That error goes to `silent`, because the errors of the
-    /// other workers may be consequences of the burn.
+    /// Makes a share of a step that began with this log entry, in number ranges of its own. A failed check
+    /// burns the epoch. So does a maker that is lost without a report. A lost maker's error goes to `silent`,
+    /// because the errors of the other workers may be consequences of the burn.
     fn makes(
         &mut self,
         (store, epoch, head): (&Store, &EpochId, &LogHead),
@@ -299,8 +300,8 @@ impl<P: StockProtocol> Worker<P> {
             Ended::Lost(error) => {
                 let why = "a maker was lost without a report and may have seen a failed check, so this part \
                            of the store is burned";
-                // Even if this fails, the epoch burns, because the log lacks the entry that would take the
-                // burn back.
+                // Even if writing this fails, the epoch is burned, because the log lacks the entry that would
+                // take the burn back.
                 if let Err(error) = store.lose(epoch, Loss::Check, why.into()).map(drop) {
                     tracing::error!(
                         "the store cannot burn this part now ({error}), but will burn it when it is opened \
@@ -316,7 +317,7 @@ impl<P: StockProtocol> Worker<P> {
 }
 
 impl<P: StockProtocol> WorkerEnd<P> {
-    /// Gives it the session of an epoch, unless it has that session.
+    /// Opens the session of an epoch for this worker, unless it has that session.
     pub fn entered(
         self,
         epoch: &EpochId,
@@ -371,7 +372,7 @@ fn lost(number: usize, of: usize, error: Error) -> Error {
     }
 }
 
-/// Returns the more important of two errors: a cheat, or else the first error.
+/// Returns the more important of two errors: a detected cheat if there is one, and the first error otherwise.
 fn worse(first: Option<Error>, next: Error) -> Error {
     match (first, next) {
         (Some(first @ Error::Peer(_)), _) | (Some(first), Error::Io(_) | Error::Stock(_)) => first,
@@ -381,7 +382,7 @@ fn worse(first: Option<Error>, next: Error) -> Error {
 
 impl<P: StockProtocol> Stocked<P> {
     /// Does the same as [`Stocked::fill`], with steps of one share or several. The shares of a step are made
-    /// side by side, each by another worker. A program does not see which worker made its items.
+    /// side by side, each by another worker. A program does not notice which worker made its items.
     ///
     /// # Errors
     /// As [`Stocked::fill`]; [`Error::Usage`] if a step has no shares, or more shares than workers.

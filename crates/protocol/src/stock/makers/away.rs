@@ -1,4 +1,5 @@
-//! The coordinator's end: it gives a maker its tasks, and stores the stock that the maker sends.
+//! The coordinator's end of the connection: it gives a maker its tasks, and stores the stock that the maker
+//! sends.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -18,7 +19,7 @@ pub(in super::super) struct Away {
     has: Option<EpochId>,
 }
 
-/// The end of a maker's share of a step.
+/// How a maker's share of a step ended without success.
 pub(in super::super) enum Ended {
     Made,
     /// The maker reported why it did not make the share.
@@ -28,7 +29,7 @@ pub(in super::super) enum Ended {
 }
 
 impl Away {
-    /// Tells a maker which peer it meets.
+    /// Tells a maker which peer it must connect to.
     pub fn hire(
         mut channel: Channel,
         protocol: &str,
@@ -61,8 +62,8 @@ impl Away {
         }
     }
 
-    /// Tells the maker to make a share of a step that began with the log entry of this head. From then on
-    /// only the maker uses `ranges`.
+    /// Tells the maker to make a share of a step that began with the log entry of this head. From this moment
+    /// on, only the maker uses `ranges`.
     pub fn make(
         &mut self,
         store: &Store,
@@ -93,7 +94,7 @@ impl Away {
             };
             Ok((share, step, secrets))
         };
-        // Until the whole message has been sent, the maker cannot have begun.
+        // The maker cannot begin before it has the whole message.
         let (share, step, secrets) = match told() {
             Ok(told) => told,
             Err(error) => return Ended::Said(error),
@@ -144,7 +145,7 @@ impl Away {
         if let Err(gone) = tell(&mut self.channel, &Told::Heard) {
             tracing::debug!("a maker closed its connection after its last report: {gone}");
         }
-        // If this party's store failed, that is the reason why the maker had to stop.
+        // If writing to this party's store failed, this failure is the reason why the maker had to stop.
         match (error, taking.failed) {
             (error, None) | (error @ Error::Peer(_), _) => Ended::Said(error),
             (_, Some(failed)) => Ended::Said(failed),
@@ -192,8 +193,8 @@ struct Taking<'s> {
     finished: usize,
     /// A buffer for a part of the bulk data.
     part: Vec<u8>,
-    /// The reason why no more data is stored. The maker is then told to stop, and its messages are read until
-    /// it has stopped.
+    /// The reason why no more data is stored. The maker is then told to stop. Its messages are read until it
+    /// has stopped.
     failed: Option<Error>,
 }
 
@@ -202,8 +203,8 @@ impl<'s> Taking<'s> {
         Taking { store, epoch, number, open: BTreeMap::new(), finished: 0, part: Vec::new(), failed: None }
     }
 
-    /// Stores one part of a share. A message that the maker may not send is an error; a failure of this
-    /// party's store is kept in `failed`.
+    /// Stores one part of a share. If the maker may not send this message, the result is an error. If writing
+    /// to this party's store fails, the failure is kept in `failed`.
     fn take(&mut self, channel: &mut Channel, said: Said) -> Result<(), Error> {
         match said {
             Said::Begin { serial, bulk } => {
@@ -228,8 +229,8 @@ impl<'s> Taking<'s> {
                 if bytes > most.min(MAX_RECORD_BYTES as u64) {
                     return Err(too_much());
                 }
-                // The data comes from the peer and is not secret, so the buffer need not be erased before it
-                // is used again.
+                // The data comes from the peer and is not secret, so the buffer can be used again without
+                // erasing it.
                 let mut part = std::mem::take(&mut self.part);
                 part.resize(part.len().max(bytes as usize), 0);
                 channel.receive_into(msg::BYTES, &mut part[..bytes as usize]).map_err(within)?;
@@ -264,8 +265,8 @@ impl<'s> Taking<'s> {
         Ok(())
     }
 
-    /// Handles a part of a batch that has no writer. If this party's store failed before, the batch's writer
-    /// was dropped, and this is not the maker's fault.
+    /// Handles a part of a batch that has no writer. If writing to this party's store failed before, the
+    /// writer was dropped, and the maker is not to blame.
     fn unknown(&self) -> Result<(), Error> {
         match self.failed {
             Some(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! The maker's end: it works for the coordinator, which has the store.
+//! The maker's end of the connection: it works for the coordinator, which has the store.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel as signal};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,8 +12,8 @@ use crate::Metered;
 use brickwork_base::stop::{Stop, Stopped};
 use brickwork_store::{Chain, Elsewhere, Ranges};
 
-/// The connection to the coordinator. While a share is sent, another thread asks regularly on it whether to
-/// continue.
+/// The connection to the coordinator. While a share is sent, another thread regularly asks the coordinator
+/// over it whether to continue.
 struct Home {
     channel: Mutex<Channel>,
 }
@@ -75,7 +75,7 @@ impl Elsewhere for Home {
     }
 }
 
-/// A worker in a process of its own, which knows the peer that it meets.
+/// A worker in a process of its own, which has learnt the peer that it must connect to.
 pub struct HomeMaker {
     home: Arc<Home>,
     meeting: MakerMeeting,
@@ -113,7 +113,7 @@ impl HomeMaker {
     }
 
     /// Meets the peer's worker on a connection, and makes shares of steps until the coordinator has no more.
-    /// `decode` reads the encoding by
+    /// `decode` reads a step from the form of
     /// [`PreprocessingStep::encoded`](super::super::PreprocessingStep::encoded). Returns the number of shares
     /// that it made.
     ///
@@ -180,7 +180,7 @@ fn one<P: StockProtocol, O>(
             let ended = ended;
             home.asks(&stop, &ended);
         });
-        // Dropping this ends the asking thread, even after a panic.
+        // When this is dropped, the asking thread ends, even after a panic.
         let _over = over;
         stop.enter(|| {
             let owned = decode(&asked)?;

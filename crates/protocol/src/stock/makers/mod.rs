@@ -14,19 +14,19 @@
 //!     coordinator -> maker  that this was heard
 //! ```
 //!
-//! The coordinator has the log, the store and its key. It gives each maker a number from the log for its
-//! ranges, and seals the data that comes back. The data is on its disk before the maker tells the peer so. A
-//! maker stores nothing on a disk.
+//! The coordinator has the log, the store and its key. It gives each maker a log number, from which the maker
+//! derives its ranges. It encrypts and stores the data that comes back. The data is on the coordinator's disk
+//! before the maker tells the peer that it is stored. A maker stores nothing on a disk.
 //!
 //! **A maker that is lost without a report burns the epoch.** A worker that is a thread ends together with
-//! the process that can burn the epoch. So if the thread sees a failed check, it also burns the epoch. A
-//! maker may see a failed check and not be able to report it. Its connection to the coordinator can break, by
-//! accident or because the peer controls the network, or the coordinator may have crashed. If this only
-//! counted as an attempt, a peer could cheat against a maker, cut the maker's other connection, and guess
+//! the process that can burn the epoch. So a thread that sees a failed check also burns the epoch. A maker
+//! may see a failed check without being able to report it. Its connection to the coordinator can break, by
+//! accident or because the peer controls the network, or the coordinator may have crashed. If such a loss
+//! counted only as an attempt, a peer could cheat, cut the maker's connection to its coordinator, and guess
 //! again about the same secrets. Therefore the burn is recorded before a maker gets a step
-//! ([`EpochEntry::Lent`](brickwork_store::EpochEntry)). It is taken back when all makers have reported and
-//! none has seen a failed check (`Returned`). Until then the log accepts no other entry, and the next process
-//! that opens the store burns the epoch.
+//! ([`EpochEntry::Lent`](brickwork_store::EpochEntry)). This entry is taken back when all makers have
+//! reported and none has seen a failed check (`Returned`). Until then the log accepts no other entry, and the
+//! next process that opens the store burns the epoch.
 //!
 //! A maker that reports a lost peer or a requested stop counts like any other lost worker. The coordinator
 //! trusts the report, because a party's makers belong to the party.
@@ -56,8 +56,8 @@ use brickwork_wire::{Channel, MAX_FRAME_BYTES};
 /// The interval at which a maker asks whether to continue.
 const BEAT: Duration = Duration::from_millis(250);
 
-/// The time within which a stopping maker must report. It is long because a computation continues until its
-/// next message.
+/// The time within which a stopping maker must report. It is long, because a maker notices the stop only at
+/// its next message.
 const STOPPING: Duration = Duration::from_secs(300);
 
 /// The largest number of bytes of a share, and of an epoch's secrets.
@@ -81,9 +81,9 @@ enum Told {
     Share(Share),
     GoOn,
     Stop,
-    /// The whole share is on the coordinator's disk.
+    /// The whole share is stored on the coordinator's disk.
     Durable,
-    /// The maker's report is recorded. If a check failed, the epoch is burned.
+    /// The coordinator has recorded the maker's report. If a check failed, the epoch is burned.
     Heard,
     /// There are no more shares.
     End,
@@ -119,7 +119,7 @@ impl MakerMeeting {
 struct Share {
     epoch: EpochId,
     head: LogHead,
-    /// The number of the worker that makes the share.
+    /// The number of the worker that makes this share.
     worker: u32,
     /// The number of the log entry whose ranges the worker may use.
     number: u64,
@@ -201,8 +201,8 @@ impl Word {
 
     fn into_error(self) -> Error {
         match self {
-            // The names of checks are static. A received name is leaked to become static. It happens only
-            // once, because the process then ends.
+            // The names of checks are static, so a received name must become static, too, by leaking its
+            // memory. This happens only once, because the process then ends.
             Word::Cheated(words) => {
                 let [part, check, says] = words.map(|word| &*Box::leak(word.into_boxed_str()));
                 Error::Peer(Cheat::new(part, check, says))
@@ -216,7 +216,7 @@ impl Word {
     }
 }
 
-/// Changes the error of a connection within the party so that it never accuses the peer.
+/// Changes the error of a connection within the party, so that it does not accuse the peer.
 fn within(error: Error) -> Error {
     match error {
         Error::Io(_) => error,
@@ -270,7 +270,7 @@ pub fn told_again(bytes: &[u8]) -> Option<Vec<u8>> {
     postcard::to_stdvec(&postcard::from_bytes::<Told>(bytes).ok()?).ok()
 }
 
-/// Sends secrets and erases their buffers, which the libraries below do only on request.
+/// Sends secrets, and asks the libraries below to erase their buffers, which they do only on request.
 fn send_secret(channel: &mut Channel, bytes: &[u8]) -> Result<(), Error> {
     let _erasing = Erasing::begin();
     channel.send(msg::BYTES, bytes).and_then(|()| channel.flush()).map_err(within)

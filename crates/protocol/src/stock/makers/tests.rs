@@ -40,7 +40,7 @@ enum Lot {
 /// The three workers of each party: threads or makers.
 #[derive(Clone)]
 struct Crew {
-    /// For each party and worker, the fate of the maker; `None` for a thread.
+    /// For each party and worker, what happens to the maker; `None` for a thread.
     makers: [[Option<Lot>; 3]; 2],
     fates: [[Fate; 3]; 2],
 }
@@ -65,7 +65,8 @@ impl Crew {
 /// The results of makers; `None` if the maker was killed.
 type Ends = Vec<Option<Result<u32, Error>>>;
 
-/// Lives as long as a maker's connection. When it is dropped, it notes whether an epoch is burned.
+/// An object that exists as long as a maker's connection. When it is dropped, it notes whether an epoch is
+/// burned.
 struct AtClose(Store, Arc<AtomicBool>);
 
 impl Observer for AtClose {
@@ -118,7 +119,7 @@ fn maker(
     };
     let end = catch_unwind(AssertUnwindSafe(works)).ok();
     let cheated = matches!(end, Some(Err(Error::Peer(_))));
-    assert!(!cheated || burned.load(Ordering::Relaxed), "the peer sees it close before the burn");
+    assert!(!cheated || burned.load(Ordering::Relaxed), "the peer sees the connection close before the burn");
     end
 }
 
@@ -180,7 +181,7 @@ fn burned(both: &Together, role: usize) -> Option<String> {
     both.left(role).first().and_then(|(burned, _)| burned.clone())
 }
 
-/// Checks that no maker has secrets without having reported, and that all stock can be read.
+/// Checks that all makers with secrets have reported, and that all stock can be read.
 fn sound(both: &Together) {
     for store in &both.stores {
         store.verify().unwrap();
@@ -226,7 +227,8 @@ fn row_16_a_program_takes_what_makers_made() {
             let log = store.log(&id).unwrap();
             let lent = log.iter().filter(|entry| **entry == EpochEntry::Lent).count();
             let returned = log.iter().filter(|entry| **entry == EpochEntry::Returned).count();
-            // In the second step a maker has a share only if it is one of the first two workers.
+            // In the second step, only the first two workers have shares, so a maker has one only if it is
+            // one of them.
             assert!(lent == returned && lent <= 2 && (lent > 0) == makers[role].contains(&true), "{log:?}");
         }
         let message = b"of all makers there";
@@ -238,7 +240,7 @@ fn row_16_a_program_takes_what_makers_made() {
 
 /// Rows 16, 20 and 21 of the table of attacks: a maker of either party is killed before each of its messages.
 /// Before it has a share, nothing has begun. Afterwards its own party burns the epoch at once, and the peer
-/// burns it in the next connection. No item of it is used.
+/// burns it in the next connection. No program uses an item of the epoch.
 #[test]
 fn rows_16_and_21_a_maker_that_is_lost_without_a_word_burns_the_epoch() {
     for role in 0..2 {
@@ -261,7 +263,7 @@ fn rows_16_and_21_a_maker_that_is_lost_without_a_word_burns_the_epoch() {
             assert_eq!(why.is_some(), share, "{role} {at}: {why:?} {lost:?}");
             assert!(why.is_none_or(|why| why.contains("without a report")));
             assert!(!share || lost.as_ref().is_err_and(|lost| lost.to_string().contains("without a report")));
-            assert!(burned(&both, 1 - role).is_none(), "what the peer saw is a connection that ended");
+            assert!(burned(&both, 1 - role).is_none(), "the peer only saw that the connection ended");
             sound(&both);
             drop(both.try_open([Fate::Lives; 2]));
             assert_eq!(burned(&both, 1 - role).is_some(), share, "{role} {at}");
@@ -270,8 +272,8 @@ fn rows_16_and_21_a_maker_that_is_lost_without_a_word_burns_the_epoch() {
     }
 }
 
-/// Rows 17 and 21 of the table of attacks: a maker that reports a lost peer counts like any other lost
-/// worker, so no epoch burns.
+/// Rows 17 and 21 of the table of attacks: if a maker reports that it lost the peer, this counts like any
+/// other lost worker, so no epoch is burned.
 #[test]
 fn row_21_a_maker_that_says_that_it_lost_the_peer_burns_nothing() {
     for (role, fate) in [0, 1]
@@ -330,7 +332,7 @@ fn row_18_a_broken_maker_is_refused() {
         postcard::to_stdvec(&said).unwrap()
     }
     let changes: [(usize, Change); 9] = [
-        // A batch of another number, or one that no file can hold, after the greeting.
+        // The case of a batch with another number, or one that no file can contain, after the greeting.
         (1, |bytes| *bytes = again(Said::Begin { serial: 1 << 30, bulk: None })),
         (1, |bytes| {
             let Ok(Said::Begin { serial, .. }) = read(bytes) else { panic!("another message") };
@@ -340,7 +342,7 @@ fn row_18_a_broken_maker_is_refused() {
         (1, |bytes| *bytes = again(Said::Stored)),
         (1, |bytes| *bytes = again(Said::Made)),
         (1, |bytes| *bytes = vec![0xff; 100]),
-        // A record of a batch that has not begun, or of more bytes than follow.
+        // The case of a record of a batch that has not begun, or with more bytes than follow.
         (2, |bytes| *bytes = again(Said::Record { serial: 7, first: 0, items: 1, bytes: 32 })),
         (2, |bytes| *bytes = again(Said::Record { serial: 7, first: 0, items: 1, bytes: u64::MAX })),
         (3, |bytes| *bytes = again(Said::Stored)),
@@ -448,7 +450,7 @@ fn row_18_no_word_is_too_much() {
             match read(&altered) {
                 Ok(_) => taken += 1,
                 Err(error) => {
-                    assert!(matches!(error, Error::Io(_)), "no peer is accused: {error:?}");
+                    assert!(matches!(error, Error::Io(_)), "the error must not accuse a peer: {error:?}");
                     refused += 1;
                 }
             }

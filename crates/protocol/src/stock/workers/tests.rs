@@ -19,7 +19,7 @@ const MET: SessionId = [9; 32];
 /// The setup of the workers' connections.
 #[derive(Clone)]
 struct Crew {
-    /// The fate of each worker, by party.
+    /// The behaviour of each worker, by party.
     fates: [Vec<Fate>; 2],
     /// The order in which the evaluator gets the garbler's connections.
     order: Vec<usize>,
@@ -75,7 +75,7 @@ fn connections(crew: &Crew) -> [Vec<Channel>; 2] {
     [garblers, crew.order.iter().filter_map(|&k| evaluators[k].take()).collect()]
 }
 
-/// Makes stock at both parties by workers, over a new connection.
+/// Makes stock with workers at both parties, over a new connection.
 fn fill(both: &Together, crew: &Crew, steps: &[Vec<usize>]) -> [Result<Preprocessed, Error>; 2] {
     let (garbler, evaluator) = both.open([Fate::Lives; 2]);
     let [left, right] = connections(crew);
@@ -94,8 +94,8 @@ fn entries(both: &Together, role: usize) -> BTreeSet<u64> {
     store.batches(&id).unwrap().iter().filter(|b| b.left > 0).map(|b| number(b.serial)).collect()
 }
 
-/// A worker whose connection has the other role is refused before anything is sent: its peer is gone, so a
-/// message would be another error.
+/// A worker whose connection has the other role is refused before anything is sent. Its peer is gone, so a
+/// message would cause another error.
 #[test]
 fn a_worker_of_the_other_role_is_refused() {
     let both = Together::new(0, 0);
@@ -127,7 +127,7 @@ fn row_16_a_program_takes_what_several_workers_made() {
         assert_eq!(both.stores[role].state(&id).unwrap().shared(), 9);
         both.stores[role].verify().unwrap();
     }
-    let message = b"more than any one of them";
+    let message = b"more items than any worker made";
     for part in [&message[..13], &message[13..20]] {
         let heard = runs(both.open([Fate::Lives; 2]), part, Lacking::Refuse).map(Result::unwrap);
         assert_eq!(heard[1].0, part);
@@ -153,15 +153,30 @@ fn rows_16_and_21_a_worker_that_is_lost_ends_the_step() {
             };
             assert!(ended.iter().all(named), "{role} {worker} {fate:?}: {ended:?}");
             for role in 0..2 {
-                assert_eq!(both.left(role), [(None, 0)], "what the others stored is not used");
+                assert_eq!(
+                    both.left(role),
+                    [(None, 0)],
+                    "the items that the other workers stored are \
+                    not used"
+                );
             }
             let again = fill(&both, &Crew::of(3), &steps).map(Result::unwrap);
             assert_eq!(again, [Preprocessed { steps: 1, resumed: 0 }; 2]);
             for role in 0..2 {
-                assert_eq!(entries(&both, role), BTreeSet::from([4, 5, 6]), "ranges 1 to 3 are dead");
+                assert_eq!(
+                    entries(&both, role),
+                    BTreeSet::from([4, 5, 6]),
+                    "no program may use the \
+                    ranges 1 to 3"
+                );
                 let (id, _) = both.stores[role].epochs().unwrap()[0];
                 let given_up = both.stores[role].state(&id).unwrap().given_up();
-                assert_eq!((given_up.steps, given_up.risk), (1, 3), "an attempt with all that it risked");
+                assert_eq!(
+                    (given_up.steps, given_up.risk),
+                    (1, 3),
+                    "the step counts as an attempt with \
+                    its full risk"
+                );
                 both.stores[role].verify().unwrap();
             }
             let heard = runs(both.open([Fate::Lives; 2]), b"eleven byte", Lacking::Refuse);
@@ -190,8 +205,8 @@ fn row_16_a_worker_in_the_range_of_another_burns_the_epoch() {
     }
 }
 
-/// Row 24 of the table of attacks: connections are refused before a range is used if a third party has
-/// exchanged them, if they belong to another session, or if two have the same worker.
+/// Row 24 of the table of attacks: connections are refused before a range is used in three cases: an attacker
+/// has exchanged them, they belong to another session, or two have the same worker.
 #[test]
 fn row_24_workers_of_others_are_refused() {
     // One party's connections belong to another session.
