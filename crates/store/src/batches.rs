@@ -20,7 +20,7 @@ use brickwork_base::{Error, pool};
 pub(super) struct BatchRow {
     pub batch: Batch,
     pub segment: IndexedSegment,
-    /// Items that this party cannot read and has given up; the peer may not know it.
+    /// Items that this party cannot read and has given up. The peer may not know this.
     pub given_up: Vec<Range<u64>>,
 }
 
@@ -86,7 +86,8 @@ impl Store {
         self.writers(id).begin(serial, None)
     }
 
-    /// Returns an object that makes writers of the epoch's batches while another thread uses the store.
+    /// Returns an object that makes writers for the epoch's batches, even while another thread uses the
+    /// store.
     pub fn writers(&self, id: &EpochId) -> Writers {
         Writers::here(Folder {
             epoch: *id,
@@ -207,7 +208,8 @@ impl Store {
         self.missing(id)?.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     }
 
-    /// Returns the items that an entry takes in this state: this number of items from each batch.
+    /// Returns the items that an entry takes if the log is in this state: the given number of items of each
+    /// batch.
     ///
     /// # Errors
     /// [`Error::Stock`] if there are too few.
@@ -234,8 +236,8 @@ impl Store {
         Ok(all)
     }
 
-    /// Reads taken items: for each batch, the records that hold them, as they were written. A record may hold
-    /// items that were not taken; the caller must not use them.
+    /// Reads taken items: for each batch, the records that hold them, as they were written. A record may
+    /// contain other items, too, which the caller must not use.
     ///
     /// # Errors
     /// [`Error::Stock`] that names the record that was altered or cannot be read.
@@ -311,8 +313,8 @@ impl Store {
         Ok((key, row.ok_or_else(|| Error::Stock(format!("batch {serial} was used up or burned")))?))
     }
 
-    /// Reads everything that programs may take from the store. Returns the number of bytes in segments, and
-    /// the unreadable items.
+    /// Reads everything in the store that programs may still take. Returns the number of bytes in segments,
+    /// and the unreadable items.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index or secrets of an epoch were altered.
@@ -360,7 +362,7 @@ impl Store {
     }
 
     /// Gives up the unreadable items at the user's request, and repairs damaged headers. Programs use the
-    /// other items. The peer is told when a program would have taken a given-up item.
+    /// other items. The peer is told when a program would otherwise take an item that was given up.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails.
@@ -391,9 +393,10 @@ pub struct UnreadableItems {
     pub serial: Serial,
     /// Its name.
     pub name: String,
-    /// The items. The list is empty if only the header of the segment is damaged, which programs do not need.
+    /// The items. The list is empty if only the header of the segment is damaged. Programs do not need the
+    /// header.
     pub items: Vec<Range<u64>>,
-    /// The fault, with the record's name.
+    /// The fault, with the name of the damaged record.
     pub why: Error,
 }
 

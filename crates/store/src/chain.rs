@@ -1,5 +1,5 @@
-//! The keys of a batch's items. Each key gives the next key and no earlier one, so an item that was taken
-//! cannot be read again.
+//! The keys of a batch's items. From each key, the next key can be computed, and no earlier one. So an item
+//! that was taken cannot be read again.
 //!
 //! Programs take the items of a batch in their order. So a store keeps only the key of the first remaining
 //! item.
@@ -29,7 +29,6 @@ impl Chain {
     /// Draws random keys for a new batch.
     ///
     /// # Errors
-    /// [`Error::Resource`] if the operating system gives no randomness.
     pub fn random() -> Result<Self, Error> {
         let mut chain = Chain::of(&[0; 32]);
         getrandom::fill(&mut chain.key).map_err(|error| {
@@ -70,7 +69,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Masks or unmasks the pieces of the next item, and erases the item's key.
+    /// Masks or unmasks the parts of the next item, and erases the item's key.
     pub fn mask_next(&mut self, pieces: &mut [&mut [u8]]) {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
         hasher.update(b"brickwork 2026-11 stock item");
@@ -96,7 +95,8 @@ impl Chain {
 mod tests {
     use super::*;
 
-    /// The key of an item unmasks this item and all later ones, in pieces of any size, and no earlier item.
+    /// The key of an item unmasks this item and all later ones, whatever the sizes of the parts, and no
+    /// earlier item.
     #[test]
     fn masks_go_forward_only() {
         let start = Chain::random().unwrap();

@@ -1,4 +1,4 @@
-//! The file operations of a store. Each may fail, and tests make each of them fail.
+//! The file operations of a store. Each of them may fail, and tests make each of them fail.
 
 use std::fs::File;
 use std::io;
@@ -24,8 +24,8 @@ pub enum DiskChange {
     Entry,
 }
 
-/// Is called before every change of the disk, which it can prevent. In production it allows everything; tests
-/// simulate a failure at each change in turn.
+/// A function that is called before every change of the disk and can prevent the change. In production it
+/// allows everything; tests simulate a failure at each change in turn.
 pub trait Faults: Send + Sync + std::fmt::Debug {
     /// Returns an error to prevent the change. With `Err((n, _))` the first `n` bytes of a write still
     /// happen.
@@ -44,13 +44,13 @@ pub fn free_bytes(folder: &Path) -> Option<u64> {
     disk.f_bavail.checked_mul(disk.f_frsize)
 }
 
-/// Returns none, because the system does not tell it.
+/// Returns `None`, because the system does not tell the free space.
 #[cfg(not(unix))]
 pub fn free_bytes(_: &Path) -> Option<u64> {
     None
 }
 
-/// Prevents no change.
+/// Prevents no change of the disk.
 #[derive(Debug)]
 pub struct NoFaults;
 
@@ -64,7 +64,7 @@ fn whole(result: Result<(), (usize, io::Error)>) -> io::Result<()> {
     result.map_err(|(_, error)| error)
 }
 
-/// Makes all changes of the disk, after asking [`Faults`].
+/// Makes all changes of the disk, each after a call of [`Faults`].
 #[derive(Clone, Debug)]
 pub(super) struct Disk(pub Arc<dyn Faults>);
 
@@ -89,7 +89,7 @@ impl Disk {
     /// Makes the file names in a directory durable.
     pub fn sync_directory(&self, path: &Path) -> io::Result<()> {
         whole(self.0.before(DiskChange::Sync))?;
-        // On other systems a directory cannot be opened, and names are durable by themselves.
+        // Other systems cannot open a directory, and make names durable by themselves.
         if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
     }
 

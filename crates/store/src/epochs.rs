@@ -34,29 +34,29 @@ pub struct Epoch {
     pub identities: [[u8; 32]; 2],
     /// Seconds since 1970, by this party's clock.
     pub created: u64,
-    /// The age in seconds up to which the epoch may be used. The epoch's offset opens the wires of past runs,
-    /// so it must be erased some day. It is the same at both parties.
+    /// The age in seconds up to which the epoch may be used. The epoch's offset makes the wires of past runs
+    /// readable, so it must be erased some day. It is the same at both parties.
     pub max_age: u64,
     /// The probability that a cheat in this epoch, but not in one of its steps, is not detected, in units of
     /// 2^-128.
     pub fixed: u128,
-    /// The probability, in units of 2^-128, that a peer that breaks off a step before its exposure knows that
-    /// its cheat would not be detected.
+    /// The probability, in units of 2^-128, that a peer which breaks the connection before the exposure of a
+    /// step knows that its cheat would not be detected.
     pub early: u128,
     /// The attempts of the peer that are counted.
     pub counted: Counted,
 }
 
-/// The attempts of a peer that are counted, because the peer may have broken off when it saw that its cheat
-/// would be detected.
+/// The attempts of a peer that are counted, because it may have broken the connection when it saw that its
+/// cheat would be detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Counted {
-    /// None, except the [early](Epoch::early) part of each interrupted step.
+    /// No attempts are counted, except the [early](Epoch::early) part of each interrupted step.
     Nothing,
     /// Steps that were exposed and interrupted. In a completed step a cheat has already had its full effect.
     BrokenOff,
-    /// Also completed steps that no program has used: the peer may have thrown a step away because its
-    /// undetected cheat was useless.
+    /// Also completed steps that no program has used: the peer may have wasted a step because its undetected
+    /// cheat was useless.
     BrokenOffOrThrownAway,
 }
 
@@ -71,7 +71,7 @@ impl Epoch {
         now >= self.created.saturating_add(self.max_age)
     }
 
-    /// Returns whether the epoch is almost too old, so that it may be too old by the peer's clock.
+    /// Returns whether the epoch is almost too old, so that it may already be too old by the peer's clock.
     pub fn is_nearly_over(&self, now: u64) -> bool {
         self.is_over(now.saturating_add((self.max_age / 8).min(DAY)))
     }
@@ -81,7 +81,7 @@ impl Epoch {
 #[derive(Serialize, Deserialize)]
 pub(super) struct LogRow {
     entry: EpochEntry,
-    /// True if only the peer had begun the action of the entry.
+    /// True if this party has the entry only because the peer had begun the action.
     named: bool,
 }
 
@@ -106,11 +106,11 @@ pub(super) enum EntryCause {
 /// The reason why a peer's behaviour made this party burn an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// The peer failed a check and may have guessed a secret of the epoch, or this party cannot know whether
-    /// it failed.
+    /// The peer failed a check and may have guessed a secret of the epoch. Or this party cannot know whether
+    /// the peer failed a check.
     Check,
-    /// The peer has a different log or none, or claims that it has burned the epoch. It can have learnt only
-    /// as much as from completed steps.
+    /// The peer has a different log or none, or claims that it has burned the epoch. From this it can have
+    /// learnt no more than from completed steps.
     Log,
 }
 
@@ -153,7 +153,7 @@ impl Store {
         KeyFile::of(&self.keys(), id, &self.shared.key, &self.shared.disk)
     }
 
-    /// Poisons the store if a change of a file has failed.
+    /// Makes the store unusable until it is opened again, if a change of a file has failed.
     fn poisoning<T>(&self, changed: Result<T, Error>) -> Result<T, Error> {
         changed.inspect_err(|error| self.shared.poisoned.by(error))
     }
@@ -176,9 +176,9 @@ impl Store {
         self.poisoning(self.key_file(id).write(&kept))
     }
 
-    /// Erases the keys of all used items and past entries. No program or step of this epoch may be in
-    /// progress. This is for programs and steps that failed: the entries that end the others erase their
-    /// keys.
+    /// Erases the keys of all used items and of all past entries. No program or step of this epoch may be in
+    /// progress. It is for programs and steps that failed: other programs and steps end with an entry that
+    /// erases their keys.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails.
@@ -197,7 +197,7 @@ impl Store {
             kept.secrets.forward.go_to(next)?;
             changed = true;
         }
-        // This index may be an old copy, so the keys of steps that it does not know yet are kept.
+        // The index may be an old copy, so the keys of steps that it does not know yet are kept.
         let is_ahead = |serial| number_of(serial) > state.shared();
         kept.chains.retain(|&(serial, _)| state.is_made(serial) || state.is_open(serial) || is_ahead(serial));
         for (serial, chain) in &mut kept.chains {
@@ -213,8 +213,8 @@ impl Store {
     }
 
     /// Repairs the files of keys when the store is opened: erases keys that are not needed any more. The key
-    /// file of an epoch that the index does not know is kept unchanged. An unreadable key file is kept, too:
-    /// its epoch cannot be used, and the user must be able to open the store and burn it.
+    /// file of an epoch that the index does not know is kept unchanged. A key file that cannot be read is
+    /// kept, too: its epoch cannot be used, but the user must be able to open the store and burn the epoch.
     pub(super) fn settle_keys(&self) -> Result<(), Error> {
         for (id, _) in self.epochs()? {
             let (state, file) = (self.state(&id)?, self.key_file(&id));
@@ -294,9 +294,9 @@ impl Store {
     /// session leases it.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the entry cannot follow, there are too few items, or the disk fails. In the last
-    /// case it is unknown whether the items are burned; the store is poisoned and returns nothing until it is
-    /// opened again.
+    /// [`Error::Stock`] if the entry cannot follow, there are too few items, or the disk fails. If the disk
+    /// fails, it is unknown whether the items are burned; the store returns nothing more until it is opened
+    /// again.
     pub fn append(&self, id: &EpochId, entry: &EpochEntry) -> Result<TakenEntry, Error> {
         self.append_as(id, entry, EntryCause::Own, ReadItems::default())
     }
@@ -314,7 +314,7 @@ impl Store {
         self.append_as(id, entry, EntryCause::Own, opened)
     }
 
-    /// Does the same as [`Store::append`] with an entry that the peer has and this party lacks, because the
+    /// Does the same as [`Store::append`] with an entry that the peer has and this party lacks. The
     /// connection broke before this party had begun the action. A step that only the peer has begun does not
     /// count as an attempt, even if it has a risk, because this party has answered no challenge in it.
     ///
@@ -324,7 +324,8 @@ impl Store {
         self.append_as(id, entry, EntryCause::Named, ReadItems::default())
     }
 
-    /// Returns whether the log of an epoch takes these damaged items: each is in stock, and is named once.
+    /// Returns whether the log of an epoch can remove these damaged items: each is in stock, and is named
+    /// once.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
@@ -400,7 +401,7 @@ impl Store {
                 }
             }
         }
-        // These files are left over from the step that was current until now, if its process was interrupted.
+        // The process of a step was interrupted, and left these files.
         if before.open().is_some() && after.open() != before.open() {
             segments.extend(self.shared.leftovers().extract_if(.., |(of, _)| of == id).map(|(_, path)| path));
         }
@@ -421,7 +422,7 @@ impl Store {
     }
 
     /// Burns the epochs whose secrets other processes had when the last process with this store ended. One of
-    /// them may have seen a failed check, so this counts as a failed check.
+    /// these processes may have seen a failed check, so this counts as a failed check.
     pub(super) fn burn_what_is_lent(&self) -> Result<(), Error> {
         for (id, _) in self.epochs()? {
             let state = self.state(&id)?;
@@ -435,7 +436,7 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets an epoch that has no shared entries or is burned.
+    /// Forgets an epoch that is burned or has no shared entries.
     ///
     /// # Errors
     /// [`Error::Stock`] if the epoch may still be used, or the disk fails.

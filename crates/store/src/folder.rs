@@ -27,8 +27,8 @@ pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
     move |error| of_disk(&error, format!("{}: {error}", path.display()))
 }
 
-/// Makes the error with this message. A full disk is [`Error::Resource`], because making more stock would not
-/// help.
+/// Makes the error with this message from an error of the system. If the disk is full, it is
+/// [`Error::Resource`], because making more stock would not help.
 pub(super) fn of_disk(error: &io::Error, message: String) -> Error {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     match error.kind() {
@@ -128,7 +128,7 @@ pub(super) fn copied_aside(disk: &Disk, directory: &Path, path: &Path) -> Result
         .map_err(failed(&target))
 }
 
-/// Returns a free path in the folder for unknown files, and makes that folder.
+/// Returns a path in the folder for unknown files at which there is no file yet, and makes that folder.
 fn place_aside(directory: &Path, path: &Path) -> Result<PathBuf, Error> {
     let (unknown, name) = (directory.join(UNKNOWN), path.file_name().unwrap_or_default());
     make(&unknown)?;

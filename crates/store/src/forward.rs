@@ -129,7 +129,7 @@ impl EpochSecrets {
         EpochSecrets { fixed: std::mem::take(&mut fixed), forward }
     }
 
-    /// Makes secrets without keys.
+    /// Makes secrets that have no keys.
     pub fn fixed(bytes: &[u8]) -> Self {
         EpochSecrets { fixed: bytes.to_vec(), forward: Forward::default() }
     }
@@ -145,7 +145,7 @@ impl std::fmt::Debug for EpochSecrets {
 mod tests {
     use super::*;
 
-    /// Several single steps give the same keys as one large step, and no step goes back.
+    /// Several single steps forward give the same keys as one large step, and no step goes back.
     #[test]
     fn keys_go_forward_only() {
         let keys = vec![3, 4, 3];

@@ -30,17 +30,17 @@ pub(super) type RowChange = (RowTable, Vec<u8>, Option<Vec<u8>>);
 
 /// A single row that opens only with the right store key.
 pub(super) const FORMAT: RowTable = TableDefinition::new("format");
-/// Rows by epoch.
+/// Rows of epochs, by the epoch's identifier.
 pub(super) const EPOCHS: RowTable = TableDefinition::new("epochs");
-/// Rows by epoch and serial.
+/// Rows of batches, by epoch and serial.
 pub(super) const BATCHES: RowTable = TableDefinition::new("batches");
-/// Rows by epoch and number.
+/// Rows of log entries, by epoch and number.
 pub(super) const LOG: RowTable = TableDefinition::new("log");
-/// Rows by a digest of the relation.
+/// Rows of pairs, by a digest of the relation.
 pub(super) const PAIRS: RowTable = TableDefinition::new("pairs");
-/// Rows by a digest of the account.
+/// Rows of failed attempts, by a digest of the account.
 pub(super) const VAIN: RowTable = TableDefinition::new("vain");
-/// Rows by a key that the process with the store chooses.
+/// Rows of notes, by a key that the process with the store chooses.
 pub(super) const NOTES: RowTable = TableDefinition::new("notes");
 
 pub(super) const FORMAT_KEY: &[u8] = b"brickwork stock";
@@ -49,7 +49,7 @@ pub const FORMAT_VERSION: u32 = 1;
 
 pub(super) fn failed(what: &str) -> impl Fn(redb::Error) -> Error {
     move |error| match &error {
-        // If the beginning of the file is damaged, the error is one of invalid data.
+        // If the beginning of the file is damaged, the library returns an error of invalid data.
         redb::Error::Io(io) if io.kind() != ErrorKind::InvalidData => {
             folder::of_disk(io, format!("{what}: {error}"))
         }
@@ -78,8 +78,8 @@ pub(super) fn about(table: RowTable, key: &[u8]) -> Vec<u8> {
 }
 
 /// Reads the bytes that a file had at one moment, while another process may write to it. If two readings in
-/// sequence are equal, the file had these bytes between the two. A copy of a database file from any moment
-/// can be opened, as after a crash.
+/// sequence are equal, the file had these bytes at some moment between the two. A copy of a database file
+/// from any moment can be opened, as after a crash.
 pub(super) fn at_one_moment(path: &Path) -> Result<Vec<u8>, Error> {
     let failed = |error: std::io::Error| Error::Stock(format!("{}: {error}", path.display()));
     let mut before = std::fs::read(path).map_err(failed)?;
@@ -97,7 +97,7 @@ pub(super) fn at_one_moment(path: &Path) -> Result<Vec<u8>, Error> {
     )))
 }
 
-/// The number of readings after which an index that keeps changing is an error.
+/// The number of readings after which a file that keeps changing is an error.
 const READINGS: u32 = 100;
 
 /// An open database.
@@ -114,8 +114,8 @@ impl Index {
         caught(open).map_err(failed("opening the index"))
     }
 
-    /// Opens a copy of an index in memory, and checks all of it. The file itself stays unchanged. If it were
-    /// opened, the database would repair it and write to it.
+    /// Opens a copy of an index in memory, and checks all of it. The file itself stays unchanged. If the file
+    /// itself were opened, the database would repair it and write to it.
     pub fn checked(bytes: &[u8]) -> Result<Self, Error> {
         let check = || {
             let mut index = Self::copy(bytes)?;
@@ -159,7 +159,8 @@ impl Index {
 }
 
 impl Drop for Index {
-    /// Closes the database. A damaged database is not closed: a panic while closing would end the process.
+    /// Closes the database. A damaged database is not closed, because a panic while closing would end the
+    /// process.
     fn drop(&mut self) {
         let database = self.database.take();
         if self.is_damaged.load(Ordering::Relaxed) {
@@ -178,7 +179,7 @@ thread_local! {
     static CATCHING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns whether a panic of this thread becomes an error, and therefore must not be printed.
+/// Returns whether a panic of this thread becomes an error. Then the panic must not be printed.
 pub fn is_caught() -> bool {
     CATCHING.get()
 }

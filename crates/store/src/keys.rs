@@ -7,7 +7,7 @@
 //!
 //! The index cannot hold data that must be erased, because it writes each row to new pages and keeps the old
 //! pages. In this file, a new version is written to the empty slot. When the new version is on the disk, the
-//! old version is overwritten with zeros. If a crash leaves two versions, the later one is valid.
+//! old one is overwritten with zeros. If a crash leaves two versions, the later one is used.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -60,8 +60,8 @@ const SEAL_BYTES: usize = 28;
 /// The number of bytes of which a slot's size is a multiple.
 const BLOCK_BYTES: usize = 4096;
 
-/// The number of times that a file without a valid version is read. Another process with the store may write
-/// one slot while this process reads the other.
+/// The number of times that a file without a valid version is read again. Another process with the store may
+/// write one slot while this process reads the other.
 const LOOKS: usize = 5;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
@@ -119,7 +119,7 @@ impl<'s> KeyFile<'s> {
 
     fn write_new(&self, path: &Path, number: u64, kept: &KeysContent) -> Result<(), Error> {
         let sealed = self.sealed(number, kept)?;
-        // A slot has room for twice as much, so that the file need not be replaced by a larger one soon.
+        // A slot has room for twice as much data, so that the file need not be replaced by a larger one soon.
         let slot = (2 * sealed.len()).next_multiple_of(BLOCK_BYTES);
         let mut bytes = sealed;
         bytes.resize(2 * slot, 0);
@@ -213,7 +213,7 @@ impl<'s> KeyFile<'s> {
         write().map_err(self.failed("writing"))
     }
 
-    /// Writes a version that does not fit into a larger file.
+    /// Writes a version that does not fit into the slots, into a larger file.
     fn write_larger(&self, number: u64, kept: &KeysContent) -> Result<(), Error> {
         let larger = self.unfinished();
         self.shred(&larger)?;
@@ -251,8 +251,8 @@ impl<'s> KeyFile<'s> {
         self.shred(&self.path)
     }
 
-    /// Repairs the state in which a crash left the keys of an epoch in use. If there are two files, the one
-    /// that holds a version is valid; if there are two versions, the later one is.
+    /// Repairs the files of keys of an epoch that is in use, after a crash. If there are two files, the one
+    /// with a version is used. If there are two versions, the later one is used.
     pub fn settle(&self) -> Result<(), Error> {
         let whole = match self.open(File::options().read(true).write(true))? {
             None => None,
@@ -338,7 +338,7 @@ mod tests {
         });
     }
 
-    /// Row 23 of the table of attacks: a store that was opened for reading opens no file for writing.
+    /// Row 23 of the table of attacks: if a store was opened for reading only, no file is opened for writing.
     #[cfg(target_os = "linux")]
     #[test]
     fn row_23_who_reads_opens_nothing_for_writing() {

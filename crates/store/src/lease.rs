@@ -60,7 +60,7 @@ impl Leases {
     }
 }
 
-/// Until it is dropped, no other session with this peer can lease an epoch or compare stores.
+/// As long as this exists, no other session with this peer can lease an epoch or compare stores.
 #[must_use]
 pub struct PeerLock {
     peer: [u8; 32],
@@ -137,8 +137,8 @@ mod tests {
         assert!(!store.is_busy(&[3; 32]) && store.lock_peer(&peer).unwrap().lease(&[3; 32]).is_some());
     }
 
-    /// Each peer has a lock of its own. A waiting session gets the lock when it is released, or an error when
-    /// the time is over.
+    /// Each peer has a lock of its own. A waiting session gets the lock when it is released, or an error
+    /// after some time.
     #[test]
     fn a_gate_is_held_by_one() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Stock on disk: made ahead of time, kept until it is needed, and used only once. `docs/reference/store.md`
-//! has the formats, and `docs/concepts/stock-safety.md` has the safety argument.
+//! Stock on disk: made before programs are known, kept until it is needed, and used only once.
+//! `docs/reference/store.md` has the formats, and `docs/concepts/stock-safety.md` has the safety argument.
 //!
 //! A [`Store`] is a folder that one process at a time can open. The items are in segment files, each of which
 //! is written once. The index and the log of each *epoch* are in a transactional database. Everything that
@@ -7,8 +7,8 @@
 //! [`log`](EpochEntry), which alone decides what is burned. The store does not depend on a protocol: it
 //! treats secrets and records as bytes.
 //!
-//! Items leave the store only through [`Store::append`]. It writes the burn to disk before it returns the
-//! [`TakenEntry`] that [`Store::read`] requires.
+//! Items leave the store only through [`Store::append`]. It writes the burn to disk, and only then returns
+//! the [`TakenEntry`] that [`Store::read`] requires.
 #![forbid(unsafe_code)]
 
 mod batches;

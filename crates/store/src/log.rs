@@ -1,8 +1,7 @@
 //! The log of an epoch, which alone decides what is burned.
 //!
 //! Both parties append the same *shared* entries, each before its action. A hash chain covers these entries.
-//! An item is fresh until an entry takes it, and burned from then on. The other entries are notes of one
-//! party.
+//! An item is fresh until an entry takes it, and burned afterwards. The other entries are notes of one party.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -22,8 +21,8 @@ pub type LogHead = [u8; 32];
 /// Number of a batch: unique in its epoch and the same at both parties.
 pub type Serial = u64;
 
-/// A step of a larger job. One `preprocess` command makes its stock in several steps, so that an interruption
-/// costs only one step.
+/// A step of a preprocessing job. One `preprocess` command makes its stock in several steps, so that an
+/// interruption costs only one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FillStep {
     /// Digest of the whole job.
@@ -33,12 +32,12 @@ pub struct FillStep {
     /// The number of all steps of the job.
     pub of: u32,
     /// The bound on the probability that the peer cheats undetected in this step, in units of 2^-128. It
-    /// counts for the whole epoch, even if the step is given up after it was [exposed](EpochEntry::Exposed).
+    /// counts for the whole epoch, even if the step was [exposed](EpochEntry::Exposed) and then given up.
     /// Otherwise a peer that does not like a challenge could break the connection and try again in the next
     /// step.
     pub risk: u128,
-    /// The number of workers that make the step side by side, at least 1. Each has its own ranges of all
-    /// counters, as if it were an entry of its own.
+    /// The number of workers that make the step side by side, at least 1. Each worker has its own ranges of
+    /// all counters, as if it had a log entry of its own.
     pub workers: u32,
 }
 
@@ -48,15 +47,15 @@ pub const MAX_WORKERS: u32 = 256;
 /// An event in an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum EpochEntry {
-    /// Shared: a step begins. Its batches have serials from this entry's number, or with several workers also
-    /// from the following numbers. This gives up an earlier step that is not complete: its items are never
-    /// used.
+    /// Shared: a step begins. The serials of its batches belong to the number of this entry, or with several
+    /// workers also to the following numbers. If an earlier step is not complete, this gives it up: its items
+    /// are never used.
     Fill(FillStep),
     /// Shared: in the current step, a party is about to send a message that can tell a cheating peer whether
-    /// it will be caught, such as a challenge. If a peer breaks off before this, it has learnt nothing. After
-    /// it, the step counts as an attempt unless it is completed.
+    /// it will be caught, such as a challenge. If the peer breaks the connection before this entry, it has
+    /// learnt nothing. After it, the step counts as an attempt unless it is completed.
     Exposed,
-    /// This party has written the items of the current step to disk.
+    /// This party has written the items of the current step to its disk.
     Stored,
     /// Shared: both parties have stored the items of the current step.
     Made,
@@ -75,8 +74,8 @@ pub enum EpochEntry {
     /// Nothing of the epoch may be used any more, for this reason.
     Burned(String),
     /// Other processes of this party, which have no store, are about to receive the epoch's secrets. The
-    /// epoch burns unless [`EpochEntry::Returned`] follows. The reason is that such a process may see a
-    /// failed check and not be able to report it.
+    /// epoch counts as burned unless [`EpochEntry::Returned`] follows. The reason is that such a process may
+    /// see a failed check without being able to report it.
     Lent,
     /// All processes that had the secrets have reported, and none has seen a failed check.
     Returned,
@@ -147,11 +146,11 @@ impl EpochEntry {
     }
 }
 
-/// The largest number of ranges that one entry removes; the next entry removes the others.
+/// The largest number of ranges of damaged items that one entry removes; the next entry removes the others.
 pub(crate) const MOST_DAMAGED: usize = 1 << 12;
 
-/// The counter of batch serials. A step's entry has a range of them for its batches, so a serial tells the
-/// step.
+/// The counter of batch serials. Each step has a range of them for its batches, so a serial shows to which
+/// step a batch belongs.
 pub const SERIALS: Counter = Counter::new("serials of batches", 16);
 
 /// Returns the serial of batch `k` of the step that an entry began. (Code that makes a batch takes its serial
@@ -163,8 +162,8 @@ pub fn serial(entry: u64, k: u64) -> Serial {
     SERIALS.number(entry, k)
 }
 
-/// Returns the log number in whose range a serial lies. It tells the entry that began the step, and the
-/// worker that made the batch.
+/// Returns the log number to whose range a serial belongs. The number shows which entry began the step, and
+/// which worker made the batch.
 pub fn number_of(serial: Serial) -> u64 {
     SERIALS.entry_of(serial)
 }
@@ -196,11 +195,11 @@ pub struct EpochState {
     made: BTreeMap<u64, FillStep>,
     /// The steps before the current one that were exposed and not completed.
     given_up: GivenUp,
-    /// The steps whose stock the current program may waste, until it ends.
+    /// The steps whose items the current program takes. They count as attempts until the program ends.
     at_stake: BTreeSet<u64>,
-    /// The steps whose stock was wasted by programs that did not end.
+    /// The steps whose items were taken by programs that did not end.
     spoiled: BTreeSet<u64>,
-    /// The steps that a program has used whose run has ended: the program's bound covers them.
+    /// The steps whose items were taken by a program that has ended. The bound of this program covers them.
     proven: BTreeSet<u64>,
 }
 
@@ -250,7 +249,7 @@ impl EpochState {
         }
     }
 
-    /// Applies an entry to the state. No entry can follow a burn, and no cursor goes back.
+    /// Applies an entry to the state. No entry can follow a burn, and no item becomes fresh again.
     ///
     /// # Errors
     /// [`Error::Stock`] if the entry cannot follow.
@@ -293,7 +292,7 @@ impl EpochState {
                 if !(1..=MAX_WORKERS).contains(&step.workers) {
                     return Err(Error::Stock(format!("a step must have 1 to {MAX_WORKERS} workers")));
                 }
-                // Each parallel connection of a session is another guess at its secrets, before the first
+                // Each parallel connection of a session allows another guess at its secrets, before the first
                 // wrong guess has burned them. So parallel workers are not allowed when inputs depend on
                 // these secrets.
                 if step.workers > 1 && self.used {
@@ -318,7 +317,7 @@ impl EpochState {
             EpochEntry::Exposed | EpochEntry::Stored | EpochEntry::Made => {
                 return Err(Error::Stock("no step is open that could be finished".into()));
             }
-            // Otherwise a peer could close the epoch at no cost, with an entry for a program that takes
+            // Otherwise a peer could close the epoch at no cost, by an entry for a program that takes
             // nothing.
             EpochEntry::Use { taken, .. } if taken.is_empty() => {
                 return Err(Error::Stock("the program takes nothing from the stock".into()));
@@ -347,7 +346,7 @@ impl EpochState {
                 (self.next, self.used) = (next, true);
                 self.extend(entry);
             }
-            // Otherwise a peer could close the current step at no cost.
+            // Otherwise a peer could end the current step at no cost.
             EpochEntry::Damaged(items) if !(1..=MOST_DAMAGED).contains(&items.len()) => {
                 return Err(Error::Stock("the entry names no damaged item, or too many".into()));
             }
@@ -376,7 +375,7 @@ impl EpochState {
                     }
                     all.insert(place, range);
                 }
-                // A peer that throws a step away after an unsuccessful cheat has made an attempt.
+                // A peer that wastes a step after an unsuccessful cheat has made an attempt.
                 let drawn = items.iter().filter_map(|(serial, ..)| self.made_by(*serial)).collect();
                 self.give_up();
                 self.spoiled.extend(self.staked(&drawn));
@@ -387,7 +386,7 @@ impl EpochState {
         Ok(())
     }
 
-    /// Gives up the current step, and the stock that the last program may have wasted.
+    /// Gives up the current step, and the items that the last program may have wasted.
     fn give_up(&mut self) {
         self.given_up = self.given_up();
         self.spoiled.append(&mut self.at_stake);
@@ -417,8 +416,8 @@ impl EpochState {
         self.confirmed = false;
     }
 
-    /// Returns the number of completed steps of a job, if it is the last job and unfinished. Otherwise it
-    /// returns 0, and the job begins again.
+    /// Returns the number of completed steps of a job, if this is the last job and it is not finished.
+    /// Otherwise it returns 0, and the job begins again.
     pub fn progress(&self, job: &[u8; 32], of: u32) -> u32 {
         match self.made.values().next_back() {
             Some(last) if last.job == *job && last.of == of && last.number + 1 < of => last.number + 1,
@@ -454,8 +453,8 @@ impl EpochState {
     }
 
     /// Returns the steps that a program with these items may waste. These are all steps of their jobs,
-    /// because the rest of a job may be useless when a part of it is gone. Steps that an earlier program has
-    /// proven or wasted are not included.
+    /// because the other steps of a job may be useless without them. Steps that an earlier program has proven
+    /// or wasted are not included.
     fn staked(&self, drawn: &BTreeSet<u64>) -> BTreeSet<u64> {
         let job = |number: &u64| self.made.get(number).map(|step| step.job);
         let jobs: BTreeSet<_> = drawn.iter().filter_map(job).collect();
@@ -464,7 +463,7 @@ impl EpochState {
     }
 
     /// Returns the completed steps that still count as failed attempts, with the numbers of their entries. A
-    /// program took stock of their job and has not ended, and no program that has ended took stock from them.
+    /// program took items of their job and has not ended, and no program that has ended took items from them.
     pub fn unproven(&self) -> BTreeMap<u64, FillStep> {
         let numbers = self.at_stake.union(&self.spoiled);
         numbers.filter_map(|number| Some((*number, *self.made.get(number)?))).collect()
@@ -548,7 +547,7 @@ impl EpochState {
         self.fresh_of(serial, self.gone(serial)..items).iter().map(|items| items.end - items.start).sum()
     }
 
-    /// Returns the undamaged items among these, in order.
+    /// Returns those of these items that are not damaged, in order.
     pub(super) fn fresh_of(&self, serial: Serial, items: Range<u64>) -> Vec<Range<u64>> {
         let (mut fresh, mut at) = (Vec::new(), items.start);
         for damaged in self.damaged(serial).iter().filter(|damaged| damaged.end > items.start) {
@@ -587,8 +586,8 @@ impl EpochState {
         if peer.head == self.head {
             return EpochVerdict::Same;
         }
-        // The peer has written an entry that this party has not written because of a crash. Burning the items
-        // of this entry is always safe.
+        // The peer has written an entry that this party has not written yet, because of a crash. It is always
+        // safe to burn the items of this entry.
         if let Some((before, entry)) = &peer.last
             && *before == self.head
             && entry.is_shared()
@@ -620,9 +619,9 @@ pub struct EpochReport {
 pub enum EpochVerdict {
     /// Both logs are the same.
     Same,
-    /// The peer has written one more entry, which must be written here too.
+    /// The peer has written one more entry, which this party must write, too.
     Behind(EpochEntry),
-    /// The peer lacks the last entry and will write it.
+    /// The peer lacks this party's last entry, and will write it.
     Ahead,
     /// One of the logs is an old copy, or belongs to another store.
     Apart,
@@ -669,8 +668,8 @@ mod tests {
         assert_eq!(state.head, expected("brickwork 2026-11 stock chain", &[&before, &first.digest()]));
     }
 
-    /// Row 24 of the table of attacks: the peer's last entry must lead from this party's state to the peer's
-    /// head.
+    /// Row 24 of the table of attacks: the entry that the peer reports as its last must lead from this
+    /// party's state to the peer's head.
     #[test]
     fn row_24_a_last_entry_leads_to_the_peers_head() {
         let mut mine = EpochState::new(&[3; 32]);
@@ -714,7 +713,7 @@ mod tests {
         let mut burned = state.clone();
         burned.apply(&EpochEntry::Burned("test".into())).unwrap();
         assert!(burned.apply(&EpochEntry::Returned).is_err());
-        // If a peer sends such an entry, the logs differ.
+        // A peer that sends such an entry has a different log.
         let named = EpochReport { head, last: Some((head, EpochEntry::Returned)) };
         assert_eq!(state.compare(&EpochReport { head: [9; 32], ..named }), EpochVerdict::Apart);
         state.apply(&EpochEntry::Returned).unwrap();
@@ -744,7 +743,7 @@ mod tests {
             let entry = EpochEntry::Use { program: [2; 32], taken };
             let refused = state.clone().apply(&entry);
             assert!(matches!(refused, Err(Error::Stock(why)) if why.contains(words)));
-            // The same holds for an entry from the peer, with this party's head or with the head after the
+            // The same holds for an entry of the peer, with this party's head or with the head after the
             // entry.
             let mut forged = state.clone();
             forged.extend(&entry);
@@ -758,8 +757,9 @@ mod tests {
             .unwrap();
     }
 
-    /// Row 4 of the table of attacks: every exposed step that is not completed counts, for every kind of
-    /// stock, even if other steps are made before or after it. A step that only began does not count.
+    /// Row 4 of the table of attacks: every step that was exposed and not completed counts, for every kind of
+    /// stock, whatever other steps were made before or after it. A step that was begun but not exposed does
+    /// not count.
     #[test]
     fn row_04_what_was_given_up_counts_whatever_it_was_about() {
         let mut state = EpochState::new(&[3; 32]);
@@ -805,7 +805,7 @@ mod tests {
             "the last range"
         );
         assert!(matches!(state.apply(&step), Err(Error::Stock(why)) if why.contains("is full")));
-        // Entries of this party alone do not count.
+        // Entries that only this party writes do not count.
         state.apply(&EpochEntry::Confirmed).unwrap();
         state.apply(&EpochEntry::Burned("test".into())).unwrap();
     }

@@ -1,5 +1,5 @@
-//! A model check of the log's state machine. It searches all orders of all actions of two parties, including
-//! crashes and the restoration of old copies of one party's folder.
+//! A model check of the log's state machine. It searches all orders of all actions of two parties, with
+//! crashes and with restored old copies of one party's folder.
 //!
 //! Each party runs the real steps of a session with stock, on the real [`EpochState`]. It compares the logs,
 //! catches up, and checks that both are equal. Then it appends an entry, checks again, and only then uses the
@@ -7,8 +7,8 @@
 //! their disks. A state is searched only once, so the search ends. Only the numbers of shared entries and of
 //! restored copies are bounded.
 //!
-//! The order of the steps is a parameter. With a wrong order, in which a party sends before it or the peer
-//! has burned the items, the search must find a violation.
+//! The order of the steps is a parameter. If a party uses items before it or the peer has burned them, the
+//! search must find a violation.
 //!
 //! (Within one store a lock and a single writing thread order all changes, so only the steps of the two
 //! parties interleave. In a smaller model, `burn.rs` of the adversary's tests runs both parties as threads
@@ -27,7 +27,7 @@ use seen::VisitedStates;
 
 use super::log::{EpochEntry, EpochReport, EpochState, EpochVerdict, FillStep, LogHead, serial};
 
-/// The number of shared entries after which no action begins, if a step has one worker.
+/// The number of shared entries after which no action begins. It applies if a step has one worker.
 const ENTRIES: u64 = 5;
 /// The number of old copies that are restored.
 const RESTORATIONS: u32 = 1;
@@ -63,7 +63,7 @@ enum Order {
 /// A description of a violation.
 type Violation = String;
 
-/// One party in a connection: its next step, and its messages that the peer has not read.
+/// One party's end of a connection: its next step, and its messages that the peer has not read.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 struct Running {
     step: usize,
@@ -79,13 +79,13 @@ struct World {
     /// entry.
     workers: u32,
     logs: [EpochState; 2],
-    /// The copy of the careless party's folder that can be restored.
+    /// The old copy of a party's folder, which may be restored.
     kept: Option<EpochState>,
     restored: u32,
     connection: Option<(Intent, [Running; 2])>,
-    /// For each party, the ranges of counters that were used.
+    /// For each party, the ranges of counters that it used.
     ranges: [BTreeSet<u64>; 2],
-    /// For each party, the items that were used in a message.
+    /// For each party, the items that it used in a message.
     items: [BTreeSet<(u64, u64)>; 2],
 }
 
@@ -194,7 +194,7 @@ impl World {
             }
             (3 | 5 | 11, Some(Message::Head(peer))) if peer == *log.head() => {}
             (6, _) => {
-                // Both parties have the entry, so its ranges and items are used now.
+                // Both parties have the entry now, so this party uses its ranges and items.
                 if order == Order::BothBurned {
                     let state = log.clone();
                     world.use_up(me, intent, &state)?;
@@ -264,7 +264,7 @@ impl World {
                         Next::Goes(world) => next.push(*world),
                     }
                 }
-                // The connection breaks, or either party crashes; durable data remains.
+                // The connection breaks, or either party crashes. Data on disk remains.
                 next.push(self.clone().closed());
             }
         }
@@ -274,7 +274,7 @@ impl World {
     }
 }
 
-/// Searches all states. The folder of the party `careless` may be restored from a copy.
+/// Searches all states. The folder of the party `careless` may be restored from an old copy.
 fn explore(careless: usize, order: Order, workers: u32) -> Result<usize, Violation> {
     let mut open = vec![World::new(workers)];
     let mut seen = VisitedStates::from(&open[0]);
@@ -285,7 +285,7 @@ fn explore(careless: usize, order: Order, workers: u32) -> Result<usize, Violati
         for me in 0..2 {
             let burned = |&(batch, item): &(u64, u64)| world.logs[1 - me].gone(batch) > item;
             if !(1 - me == careless && world.restored > 0 || world.items[me].iter().all(burned)) {
-                return Err(format!("party {me} sent what the other has not burned"));
+                return Err(format!("party {me} sent items that the other party has not burned"));
             }
         }
         used += usize::from(world.items.iter().any(|items| items.len() > 1));
@@ -329,10 +329,10 @@ fn any_other_order_is_caught() {
     }
 }
 
-/// A model of pairs of stores: each party has two folders, which can be new and are opened in any
-/// combination, also with the wrong partner. Connections break anywhere, and one folder may be restored from
-/// a copy. The model uses the real [`Acquaintance`] and the real logs. A user's mistake burns nothing, and
-/// nothing is made for a pair that only one party has stored.
+/// A model of pairs of stores: each party has two folders, which can be new. They are opened in any
+/// combination, even with the wrong partner. Connections break anywhere, and one folder may be restored from
+/// a copy. The model uses the real [`Acquaintance`] and the real logs. The model checks two properties: a
+/// user's mistake burns nothing, and no stock is made for a pair that only one party has stored.
 mod pairs {
     use super::*;
     use crate::{Acquaintance, EpochId, PairId, StorePairing};
@@ -340,7 +340,7 @@ mod pairs {
     /// The number of entries of an epoch after which no more are added.
     const ENTRIES: u64 = 3;
 
-    /// The step of a party that has ended the connection.
+    /// The step number of a party that has ended the connection.
     const DONE: u8 = 9;
 
     /// The data that two stores compare.
@@ -348,7 +348,7 @@ mod pairs {
     enum Compared {
         /// The identifiers of their pairs, and then their logs.
         Pairs,
-        /// Only their logs.
+        /// Their logs alone.
         Logs,
     }
 
@@ -425,8 +425,8 @@ mod pairs {
         }
 
         /// Makes one step of a party, which begins with a message that it receives and ends with the message
-        /// that it sends; `None` if the party waits or is done. (A crash in between is the same as a lost
-        /// message.)
+        /// that it sends; `None` if the party waits or is done. (A crash between the two is the same as a
+        /// lost message.)
         fn step(&self, me: usize, compared: Compared) -> Option<World> {
             let connection = self.now.as_ref()?;
             let (step, number) = (connection.steps[me], self.connections[0]);
@@ -539,7 +539,7 @@ mod pairs {
                     let (Some((id, log)), Some((other, _))) = (&mine.epoch, &theirs.epoch) else { continue };
                     let known = mine.pair.is_some() && mine.pair == theirs.pair;
                     if id == other && !log.is_new() && !mine.old && !theirs.old && !known {
-                        return Err("something was made in a pair that only one knows".into());
+                        return Err("stock was made in a pair that only one party knows".into());
                     }
                 }
             }
@@ -551,7 +551,7 @@ mod pairs {
         EpochEntry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 })
     }
 
-    /// Reconciles a folder with the peer's report; returns whether it continues.
+    /// Compares a folder with the peer's report; returns whether the party continues.
     fn reconciled(folder: &mut Folder, theirs: Option<(EpochId, EpochReport)>) -> bool {
         let Some((id, log)) = &mut folder.epoch else {
             return theirs.is_none_or(|(id, standing)| standing.head == *EpochState::new(&id).head());
@@ -618,8 +618,8 @@ mod pairs {
 
 /// A model of sessions: two connections at the same time between the same two stores, with two epochs. The
 /// threads of both parties make their steps in any order. Either end of a connection may break at any step.
-/// One party's folder may be restored while none of its sessions runs. No range is used twice, and without a
-/// restored copy no two logs appear to differ.
+/// One party's folder may be restored while none of its sessions runs. The model checks that no range is used
+/// twice, and that without a restored copy no two logs seem to differ.
 mod sessions {
     use super::*;
 
@@ -627,7 +627,7 @@ mod sessions {
     const ENTRIES: u64 = 2;
     /// The number of connections.
     const CONNECTIONS: u8 = 2;
-    /// The step of an end that has gone away.
+    /// The step number of an end that has gone away.
     const GONE: u8 = 9;
 
     /// The way in which stores are compared.
@@ -635,12 +635,12 @@ mod sessions {
     enum Rule {
         /// The rule of `protocol::stock::meeting`.
         AsItIs,
-        /// The position of an epoch that another session holds is reported like any other.
+        /// A party reports an epoch that another session has leased like any other epoch.
         NothingIsBusy,
-        /// The evaluator does not wait for the garbler's message before it reads its logs.
+        /// The evaluator reads its logs before it has received the garbler's message.
         BothAtOnce,
-        /// The evaluator judges after the garbler's first message, although the garbler may have gone away by
-        /// then.
+        /// The evaluator compares after the garbler's first message, although the garbler may have gone away
+        /// by then.
         EvaluatorAtOnce,
     }
 
@@ -725,7 +725,7 @@ mod sessions {
             })
         }
 
-        /// Compares both reports; `None` if an old copy was detected.
+        /// Compares the reports of both parties; `None` if an old copy was detected.
         fn compares(
             &mut self,
             me: usize,
@@ -941,8 +941,8 @@ mod sessions {
         }
     }
 
-    /// With any other rule of comparison the search finds a violation: busy epochs must be reported as busy,
-    /// and the garbler must report first.
+    /// With any other rule of comparison, the search finds a violation: a party must report busy epochs as
+    /// busy, and the garbler must report first.
     #[test]
     fn any_other_way_to_compare_burns_the_innocent() {
         for rule in [Rule::NothingIsBusy, Rule::BothAtOnce, Rule::EvaluatorAtOnce] {

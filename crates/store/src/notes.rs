@@ -1,5 +1,6 @@
-//! Notes of the process that has opened the store: its own rows in the index, sealed and durable like the
-//! store's rows. A service keeps its budgets in notes, so nobody can reset them without losing the stock.
+//! Notes of the process that has opened the store: its own rows in the index. They are encrypted and durable
+//! like all other rows. A service keeps its budgets in notes, so that nobody can reset them without losing
+//! the stock.
 
 use std::sync::PoisonError;
 
@@ -101,8 +102,8 @@ mod tests {
         assert!(!bytes.windows(8).any(|bytes| bytes == b"a secret"));
     }
 
-    /// A note that waits for the next transaction is written by it, even if the process dies directly
-    /// afterwards.
+    /// If a note waits for the next transaction, that transaction writes it, even if the process dies
+    /// directly afterwards.
     #[test]
     fn notes_go_along_with_the_next_transaction() {
         let folder = tempfile::tempdir().unwrap();

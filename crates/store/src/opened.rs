@@ -30,7 +30,7 @@ impl Store {
         for of_batch in &opened.items {
             for items in self.open_batch(id, &state, of_batch, &opened)? {
                 let items = (of_batch.0, items.start, items.end - items.start);
-                // A batch may be named twice, and one record may hold items of both times.
+                // A batch may be named twice, and one record may contain items of both times.
                 if !damaged.contains(&items) && damaged.len() < MOST_DAMAGED {
                     damaged.push(items);
                 }

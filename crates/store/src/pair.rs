@@ -7,7 +7,7 @@
 //! another party. If neither has stock for the other, they become a new pair. So a crash after which only one
 //! party has the identifier costs nothing.
 //!
-//! The identifier is no secret to the peer and proves nothing. If a peer sends a wrong identifier, it is
+//! The identifier is no secret to the peer and proves nothing. A peer that sends a wrong identifier is
 //! refused, or treated like the store that it claims to have. The logs decide whether an old copy of *that*
 //! store was restored.
 
@@ -83,7 +83,8 @@ impl Acquaintance {
 mod tests {
     use super::*;
 
-    /// Both parties get the same result in all cases. If something could be lost, only a pair continues.
+    /// Both parties get the same result in all cases. If stock could be lost, only stores that are a pair
+    /// continue.
     #[test]
     fn rows_24_and_25_only_a_pair_goes_on_where_something_could_be_lost() {
         let pairs = [None, Some([1; 32]), Some([2; 32])];

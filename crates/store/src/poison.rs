@@ -16,7 +16,7 @@ impl Poison {
         ));
     }
 
-    /// Records another reason.
+    /// Records another reason why the store cannot be used.
     pub fn because(&self, why: String) {
         let _ = self.0.set(why);
     }

@@ -3,8 +3,8 @@
 //! Numbers of streams, authenticators, hash keys and batches come from counters that never go back, even
 //! after a crash. So each entry of an epoch's log has a range of every counter, which begins where the range
 //! of the previous entry ends. The ranges of an entry are returned only once, together with the entry
-//! ([`Taken::ranges`](crate::Taken::ranges)). They cannot be copied, and a range that is used up gives an
-//! error instead of numbers from the next range.
+//! ([`Taken::ranges`](crate::Taken::ranges)). They cannot be copied. If a range is used up, the result is an
+//! error, and never a number of the next range.
 //!
 //! ```text
 //!   a counter of b bits:    | setup: 0 .. 2^b | entry 1: 2^b .. 2·2^b | entry 2 | … | entry 2^19 - 1 |
@@ -48,12 +48,12 @@ impl Counter {
     /// Returns the range of an entry.
     fn range(&self, entry: u64) -> Range {
         assert!(entry < RANGES, "an epoch must not have more entries than ranges");
-        // The last range of a counter of 64 bits ends one number before the maximum.
+        // The last range of a counter with 64 bits ends one number before the maximum.
         let first = entry << self.bits;
         Range { bits: self.bits, next: first, end: first.saturating_add(1 << self.bits) }
     }
 
-    /// Returns number `k` of an entry's range as a name. It gives no right to use the number.
+    /// Returns number `k` of an entry's range as a name. This gives no right to use the number.
     pub(crate) fn number(&self, entry: u64, k: u64) -> u64 {
         let Range { next, end, .. } = self.range(entry);
         assert!(k < end - next, "the number must lie in the range of its entry");
@@ -107,8 +107,8 @@ impl Range {
     }
 }
 
-/// The ranges of one entry of an epoch, or of its setup. There is one of every counter, and each can be taken
-/// once.
+/// The ranges of one entry of an epoch, or of its setup. It has one range of every counter, and each can be
+/// taken once.
 #[derive(Debug)]
 #[must_use]
 pub struct Ranges {

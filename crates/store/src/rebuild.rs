@@ -1,4 +1,4 @@
-//! Makes a damaged index again from the rows that are left in its pages, as far as the files of keys confirm
+//! Rebuilds a damaged index from the rows that are left in its pages, as far as the files of keys confirm
 //! them.
 //!
 //! It does not rely on the structure of the database, but searches all pages for rows, even unused pages. A
@@ -8,7 +8,7 @@
 //!
 //! All epochs are burned. The reason is that the last entry of a log can be lost without a trace, for example
 //! if the database returns to the previous transaction. Then its items would be used twice. The pairs, the
-//! sums of failed attempts and the notes of a service are kept.
+//! sums of failed attempts, and the notes of a service are kept.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -67,7 +67,7 @@ struct Committed {
     rows: HashMap<(usize, Vec<u8>), Vec<u8>>,
 }
 
-/// The losses of an index that was made again.
+/// The losses when an index was made again.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rebuilt {
     /// The epochs that had to be burned.
@@ -99,7 +99,7 @@ impl Store {
         if found.is_empty() || format.is_some_and(|format| format != FORMAT_VERSION) {
             return Err(Error::Stock(format!(
                 "the store key opens no file of format {FORMAT_VERSION} in {}; it is the key of another \
-                 store, or no file is left",
+                store, or no file is left",
                 path.display()
             )));
         }
@@ -207,7 +207,7 @@ fn chosen(found: Found, committed: &Committed) -> Result<Vec<RowChange>, Error> 
         let is = |rows: RowTable| rows.name() == TABLES[table].name();
         let epoch = key.first_chunk::<32>().copied().unwrap_or_default();
         let stands = committed.rows.get(&(table, key.clone()));
-        // The database does not have this row any more, so it was removed or replaced, and an old version
+        // The database does not have this row any more, so it was removed or replaced. An old version of it
         // would do harm.
         if (is(NOTES) || is(PAIRS)) && stands.is_none() && committed.tables.contains(&table) {
             continue;

@@ -2,8 +2,8 @@
 //!
 //! Each segment has its own key, derived from its random identifier. Its records are numbered, and the number
 //! is the nonce. A segment is written once, so no nonce is used twice. Rows of the index are sealed with
-//! random nonces under one key, at most 2^32 of them. The associated data of a sealed value says what it is,
-//! so no value can replace another.
+//! random nonces under one key, at most 2^32 of them. The associated data of an encrypted value contains its
+//! table and key, so no value can replace another.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -104,7 +104,8 @@ impl RowKey {
     pub fn seal(&self, about: &[u8], row: &[u8]) -> Result<Vec<u8>, Error> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).map_err(no_randomness)?;
-        // The buffer has room for the tag. Otherwise it could move and leave a copy behind.
+        // The buffer has room for the tag. Otherwise it would have to grow, and could leave a copy of the
+        // secret behind.
         let mut text = Vec::with_capacity(row.len() + TAG_BYTES);
         text.extend_from_slice(row);
         self.0

@@ -124,8 +124,8 @@ impl Bulk {
         HEADER_BYTES + self.span(record).0 + record * TAG_BYTES as u64
     }
 
-    /// Returns whether a file can hold this bulk, with at most this many records. Callers check the
-    /// description of a bulk with it that another process has sent.
+    /// Returns whether a file can hold this bulk, with at most this many records. Callers use it to check the
+    /// description of a bulk that another process has sent.
     pub fn is_within(&self, records: u64) -> bool {
         let sound = u64::from(self.units).checked_mul(self.unit_bytes).is_some_and(|all| all <= 1 << 60);
         let few = || u64::from(self.units.div_ceil(self.sharing())).checked_mul(self.chunks());
@@ -177,8 +177,8 @@ pub struct Record {
 }
 
 /// A segment that is being written under a temporary name. If it is dropped before it is finished, the file
-/// is removed. A forked process has a copy of the sealing key, and could seal other data under the same
-/// numbers. So it writes nothing and removes nothing.
+/// is removed. A forked process has a copy of the encryption key, and could encrypt other data under the same
+/// numbers. So a forked process writes nothing and removes nothing.
 pub(super) struct Writing {
     segment: IndexedSegment,
     length: u64,
@@ -320,7 +320,7 @@ impl Writing {
 impl Drop for Writing {
     fn drop(&mut self) {
         if self.file.take().is_some() && self.process.is_here() {
-            // If this fails, the file is removed when the store is opened.
+            // If removing fails, the file is removed when the store is opened.
             let _ = self.disk.remove(&self.unfinished);
         }
     }
@@ -361,7 +361,7 @@ impl IndexedSegment {
     }
 
     /// Opens the segment of the batch with this name for reading. It must have the right length and the
-    /// header of this batch. A record is checked when it is read.
+    /// header of this batch. A record is checked only when it is read.
     pub fn open(&self, directory: &Path, key: &StoreKey, name: &[u8]) -> Result<Reader<'_>, Error> {
         let path = Self::path(directory, &self.id);
         let refused = |why: String| Error::Stock(format!("{}: {why}", path.display()));
@@ -377,7 +377,7 @@ impl IndexedSegment {
         read_at(&file, &mut found, 0).map_err(|error| refused(error.to_string()))?;
         let header = header(&sealer, &self.id, name);
         let is_damaged = found[..] != header;
-        // If only the header is damaged, the records may be intact. Those of another segment could not be
+        // If only the header is damaged, the records may be good. Records of another segment could not be
         // decrypted.
         if is_damaged && Self::named(&path, key).is_some() {
             return Err(refused("the file has the header of another segment; it was exchanged".into()));
@@ -406,7 +406,8 @@ impl Reader<'_> {
         read_at(&self.file, sealed, offset).map_err(|error| self.refused(number, error))
     }
 
-    /// Reads one record, not counting the bulk. The inner error tells that the record was altered.
+    /// Reads one record; `index` does not count the records of the bulk. The inner error tells that the
+    /// record was altered.
     pub fn try_read(&self, index: usize) -> Result<Result<Record, Error>, Error> {
         let (place, number) = (self.segment.places[index], self.segment.bulk_records() + index as u64);
         let mut bytes = Zeroizing::new(vec![0; place.length as usize + TAG_BYTES]);
@@ -418,7 +419,7 @@ impl Reader<'_> {
         Ok(Ok(Record { first: place.first, items: place.items, bytes }))
     }
 
-    /// Reads one record, not counting the bulk.
+    /// Reads one record; `index` does not count the records of the bulk.
     pub fn read(&self, index: usize) -> Result<Record, Error> {
         self.try_read(index)?
     }
@@ -456,7 +457,7 @@ impl Reader<'_> {
             self.segment.bulk.filter(|bulk| wanted.iter().all(|&unit| unit < bulk.units)).ok_or_else(none)?;
         let unit_bytes = bulk.unit_bytes as usize;
         let mut units = vec![0; wanted.len() * unit_bytes];
-        // Sorted, so that each record is read only once, even if several of the units are in it.
+        // The units are sorted, so that each record is read only once, even if it contains several of them.
         let mut order: Vec<usize> = (0..wanted.len()).collect();
         order.sort_unstable_by_key(|&k| wanted[k]);
         let mut sealed = Vec::new();
@@ -469,7 +470,7 @@ impl Reader<'_> {
                     altered => return Ok(altered.map(<[u8]>::to_vec)),
                 };
                 for &k in group {
-                    // The part of the unit that is in this record is copied.
+                    // This copies the part of the unit that is in this record.
                     let unit = u64::from(wanted[k]) * bulk.unit_bytes;
                     let (from, to) = (unit.max(start), (unit + bulk.unit_bytes).min(start + length));
                     let target = k * unit_bytes + (from - unit) as usize;

@@ -58,12 +58,13 @@ pub(super) struct StoreState {
     rows: seal::RowKey,
     pub disk: Disk,
     pub index: Owned<Index>,
-    /// Held during every change, so that each entry is written after exactly the state that it follows.
+    /// It is locked during every change, so that each entry is written after exactly the state that it
+    /// follows.
     changing: Mutex<()>,
     /// The states of epochs that this process has changed, with their numbers of entries.
     states: Mutex<HashMap<EpochId, (EpochState, u64)>>,
     pub leases: Leases,
-    /// Rows that the next transaction writes, whatever its purpose.
+    /// Rows that the next transaction writes in addition to its own.
     pub behind: Mutex<Vec<RowChange>>,
     /// Segments that interrupted processes left and whose step is still the current one, by epoch.
     leftovers: Mutex<Vec<(EpochId, PathBuf)>>,
@@ -75,8 +76,8 @@ pub(super) struct StoreState {
     _lock: Option<Lock>,
 }
 
-/// The lock of a store's folder. A forked process also holds the file open, so dropping this handle must
-/// unlock it explicitly.
+/// The lock of a store's folder. A forked process also has the file open, so dropping this handle must unlock
+/// the file explicitly.
 pub(super) struct Lock(File, Process);
 
 impl Lock {
@@ -170,7 +171,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Refuses an action that will write this many bytes, if the store's disk has too little room.
+    /// Returns an error if the store's disk has too little room for an action that writes this many bytes.
     ///
     /// # Errors
     /// [`Error::Resource`] if there is too little room.
@@ -199,8 +200,8 @@ impl Store {
         self.shared.max_age.load(Ordering::Relaxed)
     }
 
-    /// Opens a store only for viewing, even while another process has it open. It shows the present state of
-    /// the disk. Nothing can be changed or taken through it.
+    /// Opens a store only for reading, even while another process has it open. It shows the present state of
+    /// the disk. No change is possible, and no item can be taken.
     ///
     /// # Errors
     /// [`Error::Stock`] as [`Store::open`], or if the index changes faster than it can be read.
@@ -348,7 +349,10 @@ impl Store {
         }
         let write = |index: &Database| -> Result<(), redb::Error> {
             let mut transaction = index.begin_write()?;
-            transaction.set_durability(Durability::Immediate).expect("no code lowers the durability");
+            transaction.set_durability(Durability::Immediate).expect(
+                "this program does not lower the \
+                durability",
+            );
             // Without this, damage to the last transaction would silently restore the previous one.
             transaction.set_two_phase_commit(true);
             for (table, key, sealed) in behind.iter().chain(changes) {

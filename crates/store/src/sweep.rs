@@ -74,7 +74,7 @@ fn fate_of(state: &EpochState, id: EpochId, serial: Serial) -> Fate {
     }
     match number_of(serial) {
         _ if state.is_open(serial) => Fate::Open(id),
-        // This log has not begun the segment's step, so the index is older than the segment.
+        // The log has not begun the step of this segment, so the index is older than the segment.
         number if number > state.shared() => Fate::Unknown,
         // The batch is complete, and this file is not its segment.
         _ if state.is_made(serial) => Fate::Unknown,

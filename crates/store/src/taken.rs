@@ -10,8 +10,8 @@ use super::range::Ranges;
 use super::segment::Record;
 use brickwork_base::Error;
 
-/// An entry that is on disk, with the rights that it gives only once: to read its items, and to use its
-/// ranges of counters.
+/// An entry that is on disk. It gives two rights, each only once: to read its items, and to use its ranges of
+/// counters.
 #[must_use]
 pub struct TakenEntry {
     pub(super) epoch: EpochId,
@@ -71,9 +71,9 @@ impl TakenEntry {
     }
 }
 
-/// Items that a program is about to take, already read and checked. Their data is secret until the entry that
-/// takes them is on disk. [`Store::read`](crate::Store::read) and similar functions return them, for a
-/// [`TakenEntry`] of the same items.
+/// Items that a program is about to take, and that were already read and checked. Their data is secret until
+/// the entry that takes them is on disk. [`Store::read`](crate::Store::read) and similar functions return
+/// them, for a [`TakenEntry`] of the same items.
 #[derive(Default)]
 pub struct ReadItems {
     pub(super) items: Vec<TakenOf>,
@@ -86,7 +86,7 @@ struct Kept {
     /// By batch and record number.
     records: HashMap<(Serial, usize), Record>,
     bytes: usize,
-    /// Units of bulk data: the batch, their numbers, and their bytes.
+    /// Units of bulk data: their batch, their numbers, and their bytes.
     units: Vec<(Serial, Vec<u32>, Vec<u8>)>,
 }
 

@@ -1,4 +1,4 @@
-//! Rows 16 and 20 to 25 of the table of attacks (docs/concepts/security.md, section 14): nothing is used
+//! Rows 16 and 20 to 25 of the table of attacks (docs/concepts/security.md, section 14): no item is used
 //! twice, whatever fault the disk has.
 
 #![allow(clippy::single_range_in_vec_init, reason = "items are lists of ranges")]
@@ -62,8 +62,8 @@ fn units_of(item: u8) -> [u32; 2] {
 const ITEM_BYTES: usize = 2 * 4 + 2;
 
 /// Writes a batch of ten items in records of 4, 4 and 2. Item i of batch b has the two bytes (b, i), which
-/// come after the unit numbers of all items. The bulk comes first, and its last unit is written before the
-/// others.
+/// come after the unit numbers of all items. The bulk is written first, and its last unit before its other
+/// units.
 fn put(store: &Store, serial: Serial, name: &str) -> Result<(), Error> {
     let mut writer = store.writers(&ID).begin(serial, Some(BULK))?;
     for units in [16..20, 0..16] {
@@ -85,7 +85,7 @@ fn take(serial: Serial, count: u32) -> EpochEntry {
     EpochEntry::Use { program: [4; 32], taken: vec![(serial, count)] }
 }
 
-/// Takes items of batch 1, and returns the item numbers that their bytes contain.
+/// Takes items of the first batch, and returns the item numbers that their bytes contain.
 fn draw(store: &Store, count: u32) -> Result<Vec<u8>, Error> {
     let before = store.state(&ID)?.gone(ONE);
     let taken = store.append(&ID, &take(ONE, count))?;
@@ -152,7 +152,7 @@ fn a_bulk_is_written_once() {
     }
 }
 
-/// The data of a step that is given up is removed with the next step, without opening the store again.
+/// The data of a step that is given up is removed when the next step begins, without opening the store again.
 /// Nothing else is removed.
 #[test]
 fn what_is_given_up_goes_with_the_next_step() {
@@ -260,7 +260,7 @@ fn row_16_every_item_is_read_once() {
     // An entry that names a batch twice counts the items of both.
     let twice = EpochEntry::Use { program: [0; 32], taken: vec![(TWO, 6), (TWO, 5)] };
     refused(store.append(&ID, &twice), "items left");
-    // A later step has other serials, and no entry follows a burn.
+    // A later step has other serials, and no entry can follow a burn.
     refused(store.writer(&ID, ONE + 2).map(drop), "cannot be added");
     let _ = store.append(&ID, &EpochEntry::Fill(step(2, 0, 1))).unwrap();
     refused(store.writer(&ID, ONE + 2).map(drop), "cannot be added");
@@ -493,7 +493,7 @@ fn a_store_that_is_open_can_be_looked_at() {
         assert_eq!(told(&view), told(&store));
         assert!(view.missing(&ID).unwrap().is_empty());
         draw(&store, count).unwrap();
-        assert_ne!(told(&view), told(&store), "what was looked at stays as it was");
+        assert_ne!(told(&view), told(&store), "reading a store must not change it");
     }
     let view = Store::view(directory.path(), &KEY).unwrap();
     assert_eq!(view.batches(&ID).unwrap().iter().map(|batch| batch.left).collect::<Vec<_>>(), [0, 10]);
@@ -581,7 +581,7 @@ fn row_21_a_step_is_finished_once() {
         nothing(&store, entry);
     }
     let _ = store.append(&ID, &EpochEntry::Fill(step(1, 0, 1))).unwrap();
-    // Another step was stored, so this one cannot be completed.
+    // Another step was stored, so this step cannot be completed.
     nothing(&store, EpochEntry::Made);
 }
 
@@ -597,14 +597,14 @@ fn row_23_a_row_serves_at_no_other_place() {
     refused(store.open_row::<Vec<u8>>(EPOCHS, &key, &sealed), "altered");
     refused(store.open_row::<Vec<u8>>(PAIRS, &[4; 32], &sealed), "altered");
     refused(store.open_row::<Vec<u8>>(PAIRS, &key[1..], &sealed), "altered");
-    // Sealing again uses a new nonce. Two texts under one nonce would reveal their sum and the authentication
-    // key.
+    // Encrypting again uses a new nonce. Two texts encrypted under one nonce would reveal their sum and the
+    // authentication key.
     let (_, _, again) = store.sealed(PAIRS, key, &row).unwrap();
     assert_ne!(again.unwrap()[..12], sealed[..12]);
 }
 
-/// Row 22 of the table of attacks: after a failed write a store returns nothing, neither secrets nor items
-/// that were taken before. Nothing can be added either.
+/// Row 22 of the table of attacks: after a failed write, a store returns neither secrets nor items that were
+/// taken before. Nothing can be added either.
 #[test]
 fn row_22_nothing_comes_out_of_a_store_that_failed() {
     let directory = tempfile::tempdir().unwrap();
@@ -683,8 +683,8 @@ fn row_23_an_epoch_without_its_keys_can_be_burned() {
 }
 
 /// Row 25 of the table of attacks: the file of keys is an old copy beside a newer index. The keys advance to
-/// the position of the log. A batch whose keys are missing cannot be used, which is noticed before anything
-/// is burned.
+/// the position of the log. If the keys of a batch are missing, the batch cannot be used. This is noticed
+/// before anything is burned.
 #[test]
 fn row_25_keys_that_are_behind_their_index_go_forward() {
     let directory = tempfile::tempdir().unwrap();
@@ -758,19 +758,19 @@ fn row_16_the_keys_of_what_was_used_are_erased() {
         let mut store = Store::open(directory.path(), &KEY).unwrap();
         store.begin(&ID, &epoch(), &secrets).unwrap();
         let _ = store.append(&ID, &EpochEntry::Fill(step(1, 0, 1))).unwrap();
-        assert_eq!(store.secrets(&ID).unwrap(), secrets, "the step may draw from them");
+        assert_eq!(store.secrets(&ID).unwrap(), secrets, "the step may use these keys");
         put(&store, ONE, "one").unwrap();
         put(&store, TWO, "two").unwrap();
         for entry in [EpochEntry::Stored, EpochEntry::Made] {
             let _ = store.append(&ID, &entry).unwrap();
         }
-        assert_eq!(store.secrets(&ID).unwrap().forward.entry(), 3, "behind the step and its end");
+        assert_eq!(store.secrets(&ID).unwrap().forward.entry(), 3, "the keys after the step and its end");
         let before = sealed_keys(&store);
         assert_eq!(before.len(), 1);
         let taken = store.append(&ID, &take(ONE, 3)).unwrap();
         assert_eq!(taken.chain(ONE).unwrap(), &Chain::of(&[1; 32]));
         assert!(taken.chain(TWO).is_err());
-        assert_eq!(store.secrets(&ID).unwrap().forward.entry(), 3, "the program may draw from them");
+        assert_eq!(store.secrets(&ID).unwrap().forward.entry(), 3, "the program may use these keys");
         match end {
             "well" => drop(store.append(&ID, &EpochEntry::Confirmed).unwrap()),
             "failed" => store.erase_used(&ID).unwrap(),
@@ -783,7 +783,7 @@ fn row_16_the_keys_of_what_was_used_are_erased() {
         forward.go_to(4).unwrap();
         assert_eq!(store.secrets(&ID).unwrap().forward, forward, "{end}");
         let after = sealed_keys(&store);
-        assert!(after.len() == 1 && after != before, "{end}: the version before is overwritten");
+        assert!(after.len() == 1 && after != before, "{end}: the earlier version is overwritten");
         let mut chain = Chain::of(&[1; 32]);
         chain.go_to(3).unwrap();
         let taken = store.append(&ID, &take(ONE, 1)).unwrap();
@@ -895,7 +895,7 @@ fn row_16_workers_have_ranges_of_their_own() {
             let serials = ranges.take(&SERIALS).unwrap().next();
             let mut numbers = ranges.take(&counter).unwrap();
             assert_eq!(counter.entry_of(numbers.draw(32).unwrap()), SERIALS.entry_of(serials));
-            assert!(numbers.draw(1).is_err(), "the next worker's begin there");
+            assert!(numbers.draw(1).is_err(), "the range of the next worker begins there");
             firsts.push(SERIALS.entry_of(serials));
         }
     }
@@ -922,7 +922,7 @@ fn row_16_workers_have_ranges_of_their_own() {
     refused(take(end), "never finished");
     take(first).unwrap();
     take(end - 1).unwrap();
-    // Now inputs depend on the epoch's secrets.
+    // A program has run, so inputs depend on the epoch's secrets now.
     refused(store.append(&ID, &by(4, 2)).map(drop), "after the first program");
     let _ = store.append(&ID, &by(4, 1)).unwrap();
     store.verify().unwrap();
@@ -964,7 +964,7 @@ fn row_16_an_epoch_begins_once() {
     store.begin(&ID, &epoch(), &EpochSecrets::fixed(b"secrets")).unwrap();
     refused(store.begin(&ID, &epoch(), &EpochSecrets::fixed(b"others")), "already has this epoch");
     assert_eq!(store.secrets(&ID).unwrap(), EpochSecrets::fixed(b"secrets"));
-    // A note that the peer has the same entries does not prevent this.
+    // A note that the peer has the same entries does not prevent the forgetting.
     let _ = store.append(&ID, &EpochEntry::Confirmed).unwrap();
     store.forget(&ID).unwrap();
     refused(store.state(&ID), "does not have this epoch");
@@ -990,7 +990,7 @@ fn keys_are_64_digits() {
     }
 }
 
-/// Simulates a crash at change number `at`: a part of this write reaches the disk, and nothing after it.
+/// Simulates a crash at change number `at`: a part of this write reaches the disk, and nothing after it does.
 #[derive(Debug)]
 struct EndOfTheWorld {
     at: usize,
@@ -1081,7 +1081,7 @@ fn a_full_disk_is_no_lack_of_stock() {
     assert!(failed.iter().all(|failed| matches!(failed, Err(Error::Resource(_)))), "{failed:?}");
 }
 
-/// Fails as long as the flag is set.
+/// A disk that fails as long as the flag is set.
 #[derive(Debug, Default)]
 struct Failing(AtomicBool);
 
@@ -1113,7 +1113,7 @@ fn row_22_a_batch_that_cannot_be_written_poisons_its_store() {
             store.put(&ID, ONE, &batch("one"), writer, &Chain::of(&[1; 32]))
         };
         refused(write(), "cannot write");
-        // The store does not try again, although the disk works.
+        // The store does not try again, even if the disk works again.
         now(4);
         refused(store.append(&ID, &EpochEntry::Stored), "an earlier write to the store failed");
         refused(store.secrets(&ID), "an earlier write to the store failed");
@@ -1124,7 +1124,7 @@ fn row_22_a_batch_that_cannot_be_written_poisons_its_store() {
 #[derive(Default)]
 struct Seen {
     drawn: BTreeSet<u8>,
-    /// Batches whose write was reported as successful.
+    /// Batches whose writing was reported as successful.
     put: Vec<Serial>,
     /// The number of items that successful calls have burned.
     burned: u64,
@@ -1180,7 +1180,8 @@ fn chapters(store: &Store, seen: &mut Seen) -> Result<(), Error> {
 #[test]
 fn rows_21_and_22_fresh_or_burned_at_every_point() {
     let (mut runs, mut during) = (0, 0);
-    // The disk is full or has another error, once or from then on. An interrupted write has written a part.
+    // The disk is full or has another error, once or from that change on. An interrupted write has written a
+    // part.
     const FULL: i32 = 28;
     const FAULTY: i32 = 5;
     let kinds = [

@@ -32,7 +32,7 @@ impl<W: Hash> VisitedStates<W> {
     }
 }
 
-/// A hash of 128 bits, for inputs that no adversary chooses: each word is added and mixed into all bits.
+/// A hash of 128 bits, for inputs that no adversary chooses. It adds each word and mixes it into all bits.
 struct Name(u128);
 
 impl Name {

@@ -5,7 +5,7 @@
 //! [`EpochState`]. (The model in the parent module checks that ranges are used once.)
 //!
 //! If a step is completed, every check of every worker has passed at both parties. If a peer can know that a
-//! check has failed, the epoch is burned, and no program ever runs on it.
+//! check has failed, the epoch is burned, and no program ever uses it.
 //!
 //! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
@@ -21,14 +21,14 @@ enum Rule {
     AsItIs,
     /// A party continues when its first worker has finished.
     NoBarrier,
-    /// If a worker is lost, the shares of the other workers are kept.
+    /// If a worker is lost, the shares of the other workers are still used.
     WithoutTheLost,
     /// After a failed check, the worker's connection closes before the epoch is burned.
     BurnedAfterwards,
     /// The rule of `protocol::stock::makers`: workers are processes of their own. They may be unable to
     /// report a failed check that the peer knows of, and they live on when the process with the store dies.
     Makers,
-    /// Like `Makers`, but a process that is lost without a report only counts as an attempt.
+    /// Like `Makers`, but a process that is lost without a report counts only as an attempt.
     MakersThatCount,
 }
 
@@ -73,7 +73,7 @@ fn fill() -> EpochEntry {
     EpochEntry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: WORKERS as u32 })
 }
 
-/// Returns the log after the step's exposure, whichever worker sends or receives the message first.
+/// Returns the log after the exposure of the step, whichever worker sends or receives the message first.
 fn exposed(log: &EpochState) -> EpochState {
     let mut after = log.clone();
     if !log.is_exposed() && log.burned().is_none() {
@@ -129,7 +129,7 @@ impl World {
         let gone = matches!(theirs, End::Lost | End::Failed) || parties[1 - me].step.is_none();
         let mut next = Vec::new();
         match mine {
-            // Both parties have the entry of the step. The evaluator sends a challenge, and the garbler
+            // Both parties have the entry of the step. The evaluator sends a challenge, or the garbler
             // receives it.
             End::Idle if parties[me].step == Some(2) => {
                 let mut makes = to(End::Made);
@@ -302,7 +302,8 @@ impl World {
         let mut next = Vec::new();
         if self.now.is_none() {
             next.extend(self.runs());
-            // If a crash came between two writes, the missing entry is written before anything begins.
+            // If a crash came between the writes of the two parties, the missing entry is written before
+            // anything begins.
             let same = self.logs[0].head() == self.logs[1].head();
             let is_living = |log: &EpochState| log.burned().is_none() && !log.is_used() && !log.is_lent();
             let living = self.logs.iter().all(is_living);
