@@ -10,8 +10,8 @@
 //! | AES-256 (KSS) | AES256 under A ‖ B of T | 16 | all |
 //! | SHA-1 (HEKM) | SHA-1(A ‖ B ‖ T)\[1:128\] | 16 | all |
 //!
-//! π is AES-128 under a public key that is drawn for each garbling, so that knowledge about one π does not
-//! help with another.
+//! π is AES-128 under a public key that is drawn anew for each garbling. So knowledge about one π does not
+//! help an attacker with another.
 
 use aes::Aes256;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
@@ -58,7 +58,7 @@ impl Length {
     }
 }
 
-/// The ways to double a string (section III). The doubling defines 2A, and 4B by doubling twice.
+/// The ways to double a string (section III). A doubling defines 2A; 4B is B doubled twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Doubling {
     /// Multiplication by x in GF(2^k).
@@ -90,7 +90,7 @@ impl Doubling {
     #[inline]
     pub fn double(self, a: u128, length: Length) -> u128 {
         let (mask, last) = (length.mask(), length.last());
-        // The first bits of both halves, and then the last bits.
+        // The first bits of both halves of a string, and then the last bits.
         let firsts = 1 << 127 | last << (length.bits() / 2 - 1);
         let lasts = firsts >> (length.bits() / 2 - 1);
         let is = |bit: bool| u128::from(bit);
@@ -121,7 +121,8 @@ impl Doubling {
             Doubling::D2 => left(high(1)),
             Doubling::D3 => kernels::Doubling::Right(Carry { test: bottom, value: 1 << 63, keep: mask }),
             Doubling::D4 => left(high(1) | last),
-            // The kernel tests the block with exchanged halves: the token's last bit goes to the top.
+            // The kernel tests the block after its halves are exchanged, so the token's last bit goes to the
+            // top.
             Doubling::D5 => kernels::Doubling::Right(Carry { test: high(last) | 1, value: top, keep: mask }),
             Doubling::D6 if length == Length::Long => left(0),
             Doubling::D7 if length == Length::Long => kernels::Doubling::HalvesRight,
@@ -189,8 +190,8 @@ impl Cipher {
     }
 
     /// Returns whether the cipher is secure with free XOR, where all pairs of tokens have the same secret sum
-    /// R. A1 and A3 are not: the sum of two keys does not change if R is added to both, so two rows have the
-    /// same mask (section III and a test).
+    /// R. A1 and A3 are not secure with it: the sum of two keys does not change if R is added to both, so two
+    /// rows have the same mask (section III and a test).
     pub fn bears_free_xor(self) -> bool {
         !matches!(self, Cipher::A1 | Cipher::A3)
     }
@@ -216,7 +217,7 @@ impl Cipher {
 pub struct Keyed {
     cipher: Cipher,
     permutation: Aes128,
-    /// The fastest kernel for the one to four blocks of a gate.
+    /// The fastest kernel for the few blocks of a gate, one to four.
     kernel: Kernel,
 }
 

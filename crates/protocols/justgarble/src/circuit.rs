@@ -1,11 +1,11 @@
 //! Circuits in the form of the paper (section II): each gate has two inputs and an arbitrary function.
 //!
-//! Wires are numbered from 0: first the inputs, then one wire for each gate. The paper's conditions hold for
-//! every instance. A gate reads two different earlier wires, the smaller one first. An output is the wire of
-//! a gate, no gate reads it, and no two outputs are the same wire. [`Circuit::normalised`] converts any other
-//! circuit to this form. The form is important for security. If a gate read the same wire twice, a cipher
-//! that adds its keys (A1) would encrypt under the tweak alone, and everybody could read both rows. The
-//! authors' program builds negations in this way.
+//! Wires are numbered from 0: first the inputs, then one wire for each gate. The paper demands the following
+//! of every circuit, and this type guarantees it. A gate reads two different earlier wires, the smaller one
+//! first. An output is the wire of a gate, no gate reads it, and no two outputs are the same wire.
+//! [`Circuit::normalised`] converts any other circuit to this form. The form is important for security. If a
+//! gate read the same wire twice, a cipher that adds its keys (A1) would encrypt under the tweak alone.
+//! Everybody could then read both rows. The program of the paper's authors builds negations in this way.
 
 use brickwork_base::Error;
 use brickwork_circuit as plain;
@@ -67,7 +67,7 @@ impl GateFunction {
         self.terms().product == 1
     }
 
-    /// Returns the function with negated inputs and value, where a parameter is 1.
+    /// Returns the function with its inputs and its value negated, where a parameter is 1.
     fn negated(self, first: u8, second: u8, value: u8) -> Self {
         let table = (0..4).map(|k| (self.apply(k >> 1 ^ first, k & 1 ^ second) ^ value) << k);
         GateFunction(table.sum())
@@ -115,7 +115,7 @@ pub struct NormalCircuit {
     outputs: Vec<u32>,
 }
 
-/// The equivalent, in the paper's form, of a wire of another circuit.
+/// A wire of another circuit, expressed in the paper's form.
 #[derive(Clone, Copy)]
 enum Signal {
     /// A wire, negated if the second number is 1.
@@ -195,7 +195,7 @@ impl NormalCircuit {
             })
         };
         let driven = outputs.iter().map(of).collect::<Result<Vec<_>, _>>()?;
-        // The number of uses of each wire. A wire needs no copy if its only use is one output.
+        // The number of uses of each wire. A wire needs no copy if it is used once, by an output.
         let mut uses = vec![0u32; inputs as usize + made.gates.len()];
         made.gates
             .iter()

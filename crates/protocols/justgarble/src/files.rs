@@ -15,8 +15,8 @@
 //! ```
 //!
 //! Numbers are little endian; counts and wires have 4 bytes. The digests detect damage, and show which files
-//! belong to the same garbling. The program's digest in e, d and c shows which program's values they encode
-//! or decode. Digests do not prevent forged files. Only [`Checking`] detects forged outputs.
+//! belong to the same garbling. The program's digest in e, d and c shows to which program the encoded or
+//! decoded values belong. Digests do not prevent forged files. Only [`Checking`] detects forged outputs.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ const MAGIC: &[u8; 7] = b"brickwg";
 pub const VERSION: u8 = 2;
 const DIGEST_BYTES: usize = 32;
 
-/// The digest of the garbled program, [`brickwork_circuit::Program::digest`]. Callers use it when they
+/// The digest of the garbled program, [`brickwork_circuit::Program::digest`]. Callers compare it when they
 /// convert values to tokens and back.
 pub type ProgramDigest = [u8; DIGEST_BYTES];
 
@@ -427,7 +427,8 @@ impl<'f> Reader<'f> {
         Ok(taken)
     }
 
-    /// Checks that the file still has this many bytes. So a short file cannot cause a large allocation.
+    /// Checks that the file still has this many bytes. So a short file that claims a large size cannot cause
+    /// a large allocation.
     fn allow(&self, bytes: u64) -> Result<(), Error> {
         if bytes <= self.0.len() as u64 { Ok(()) } else { Err(damaged("the file ends too early")) }
     }

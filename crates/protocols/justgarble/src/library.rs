@@ -18,11 +18,11 @@ use crate::circuit::{GateFunction, NormalCircuit, NormalGate};
 /// | a column in MixColumns | 36 | 152 | 127 |
 /// | bit of a round key | 1 408 | 1 | 1 |
 ///
-/// 160 · 36 + 36 · 25 = 6 660 gates are no XORs, and below 65 such gates per column no other numbers give
-/// this sum. An S-box inverts in a tower of fields. The circuit has nine gates for each of three products in
-/// GF(2^4), and nine for the inversion in GF(2^4). Each sum has its own XOR gates, and the constant comes
-/// from negated products. By its definition, a column has 140 XORs. The circuit computes 13 of them without
-/// XOR gates.
+/// These are 160 · 36 + 36 · 25 = 6 660 gates that are not XORs. With fewer than 65 such gates for a column,
+/// no other numbers give this sum. An S-box inverts in a tower of fields. The circuit has nine gates for each
+/// of three products in GF(2^4), and nine for the inversion in GF(2^4). Each sum has its own XOR gates, and
+/// the constant comes from negated products. By its definition, a column has 140 XORs. The circuit gets 13 of
+/// them without XOR gates.
 ///
 /// # Errors
 /// Only those of [`NormalCircuit::new`], as for all circuits here.
@@ -99,8 +99,8 @@ impl Maker {
         self.gate(a, b, if negated { GateFunction::NAND } else { GateFunction::AND })
     }
 
-    /// Returns the product in GF(2^2), lower half first. `not` negates two of the three partial products: of
-    /// the higher halves, and of the sums of halves.
+    /// Returns the product in GF(2^2), lower half first. `not` says which of two partial products to negate:
+    /// that of the higher halves, and that of the sums of halves.
     fn multiply2(&mut self, a: [u32; 2], b: [u32; 2], not: [bool; 2]) -> [u32; 2] {
         let (sum_a, sum_b) = (self.xor(a[0], a[1]), self.xor(b[0], b[1]));
         let high = self.product(a[1], b[1], not[0]);
@@ -114,7 +114,7 @@ impl Maker {
         let add = |maker: &mut Self, x: [u32; 4]| [maker.xor(x[0], x[2]), maker.xor(x[1], x[3])];
         let (sum_a, sum_b) = (add(self, a), add(self, b));
         let bit = |i: u8| constant >> i & 1 == 1;
-        // In the result, the product of the higher halves is added to the lower half, multiplied by w.
+        // The product of the higher halves is multiplied by w and added to the lower half of the result.
         let high = self.multiply2([a[2], a[3]], [b[2], b[3]], [bit(0) ^ bit(1), bit(0)]);
         let low = self.multiply2([a[0], a[1]], [b[0], b[1]], [false; 2]);
         let both = self.multiply2(sum_a, sum_b, [bit(2), bit(3)]);
@@ -140,7 +140,7 @@ impl Maker {
         [low0, low1, high0, high1]
     }
 
-    /// Returns SubBytes of a byte, with 185 gates, of which 36 are no XORs.
+    /// Returns SubBytes of a byte, with 185 gates, of which 36 are not XORs.
     fn sub_byte(&mut self, byte: &Byte) -> Byte {
         let [l0, l1, l2, l3, h0, h1, h2, h3] = self.times(&tower::ENTER, byte);
         let (low, high) = ([l0, l1, l2, l3], [h0, h1, h2, h3]);
@@ -154,10 +154,11 @@ impl Maker {
         self.times(&tower::LEAVE, &[l0, l1, l2, l3, h0, h1, h2, h3])
     }
 
-    /// Returns MixColumns of a column, with 152 gates, of which 25 are no XORs.
+    /// Returns MixColumns of a column, with 152 gates, of which 25 are not XORs.
     fn mix_column(&mut self, column: &[Byte]) -> Vec<Byte> {
-        // Doubling a column has twelve sums. The first is an OR of two gates that are never both 1, the
-        // second is an XOR. The other ten negate the first input, and negate the sum with the second input.
+        // Doubling the four bytes of a column needs twelve sums. The first is an OR of two gates that are
+        // never both 1, the second is an XOR. The other ten negate the first input, and then the sum with the
+        // second input.
         let mut sums = 0;
         let mut sum = |maker: &mut Self, a: u32, b: u32| {
             sums += 1;

@@ -1,6 +1,6 @@
-//! Gb and Ev with the ciphers made of π, on the vectorised kernels. A circuit is prepared once. Then it is
-//! garbled or evaluated any number of times in the same memory, with as many copies at a time as a register
-//! has blocks.
+//! Gb and Ev with the ciphers that are made of π, on the vectorised kernels. A circuit is prepared once. Then
+//! it is garbled or evaluated any number of times in the same memory, with as many copies at a time as a
+//! register has blocks.
 //!
 //! Each copy has its own keys, and its bits do not depend on the other copies. The gates are reordered, so
 //! that consecutive gates with rows are independent of each other. The tweak of a gate is still its number in
@@ -61,7 +61,7 @@ impl PreparedBatch {
         outputs: &[u32],
     ) -> Result<Self, Error> {
         use wires::Gate::{And, Inv, Xor};
-        // An unread input needs memory, but no bytes in a file, so a short file could need any amount of
+        // An unread input needs memory, but no bytes in a file. So a short file could ask for any amount of
         // memory.
         let wires = u64::from(inputs) + 1 + 2 * gates.len() as u64;
         let read = 2 * gates.len() + outputs.len();
@@ -113,7 +113,7 @@ impl PreparedBatch {
     }
 }
 
-/// Memory for the tokens of one copy, and of many copies, which have different kernels.
+/// Memory for the tokens of one copy, and for those of many copies, which use different kernels.
 struct Room {
     one: Tokens,
     many: Tokens,
@@ -136,16 +136,16 @@ impl Room {
         if copies == 1 { &mut self.one } else { &mut self.many }
     }
 
-    /// Returns how many of the remaining copies are processed next.
+    /// Returns how many of the remaining copies are processed in the next call.
     fn next(&self, copies: usize) -> usize {
         copies.min(self.many.lanes())
     }
 }
 
-/// The implementation that processes a circuit.
+/// The code that processes a circuit.
 enum Way<C> {
     Kernels(Box<(PreparedBatch, Room)>),
-    /// For a cipher that is not made of π, gate by gate.
+    /// Code for a cipher that is not made of π, gate by gate.
     Plain(C),
 }
 
@@ -170,8 +170,8 @@ impl Garbler {
         Self::with_kernel(Kernel::best(), scheme, circuit)
     }
 
-    /// Does the same as [`Garbler::new`], but with a given kernel. The kernel changes only the time of
-    /// garbling, not its result.
+    /// Does the same as [`Garbler::new`], but with a given kernel. The kernel changes only the time that
+    /// garbling takes, not the result.
     ///
     /// # Errors
     /// As for [`Garbler::new`].
@@ -200,7 +200,6 @@ impl Garbler {
     /// Garbles the circuit `copies` times: Gb of the paper.
     ///
     /// # Errors
-    /// None.
     pub fn garble(&mut self, copies: usize) -> Vec<GarbledResult> {
         let mut garblings: Vec<GarbledResult> =
             (0..copies).map(|_| GarbledResult::empty(self.scheme, &self.shape)).collect();
@@ -208,8 +207,7 @@ impl Garbler {
         garblings
     }
 
-    /// Garbles the circuit again, into the memory of earlier garblings of this garbler. Nothing of these
-    /// remains.
+    /// Garbles the circuit again. The results overwrite earlier garblings of this garbler.
     ///
     /// # Panics
     /// If one of them was made by another garbler.

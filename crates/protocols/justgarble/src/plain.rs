@@ -1,5 +1,5 @@
-//! Gb and Ev gate by gate, with any dual-key cipher. The ciphers of figure 8 need this, because they are not
-//! made of π, and so do circuits that are garbled or evaluated only once.
+//! Gb and Ev gate by gate, with any dual-key cipher. This is for the ciphers of figure 8, which are not made
+//! of π, and for circuits that are garbled or evaluated only once.
 
 use zeroize::Zeroizing;
 
@@ -50,7 +50,7 @@ pub(crate) fn garble_with(
         let values = bits.map(|(i, j)| gate.function.apply(i, j));
         let driven = match method {
             Method::Ga | Method::GaX => draws.of_wire(method, number),
-            // The first row is not sent. The row would be 0, because its token is its mask.
+            // The first row is not sent. The row would be 0, because the token equals its mask.
             _ => {
                 let zero = select([masks[0], masks[0] ^ *offset], values[0]);
                 [zero, zero ^ *offset]
@@ -101,7 +101,7 @@ fn halves(
 }
 
 /// Garbles a gate without privacy, and returns its row, if it has one, and its token for 0. Tokens for 0 end
-/// in the bit 0. A negation inverts a token's last bit, so that it stays the wire's bit.
+/// in the bit 0. A negation inverts the last bit of a token, so that this bit remains the wire's bit.
 fn without_privacy(
     cipher: &impl DualKeyCipher,
     function: GateFunction,

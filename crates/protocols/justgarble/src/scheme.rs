@@ -1,8 +1,8 @@
 //! The garbling schemes of figure 3: Gb, En, Ev and De of Ga, GaX and GaXR.
 //!
-//! The printed figure has two mistakes in GaXR. The token that the removed row would encrypt is E(A, B, g,
-//! 0), with the gate's number g as the tweak instead of T. And the other token of the wire belongs to the
-//! other bit, not to T.
+//! The printed figure has two mistakes in the scheme GaXR. The token that the removed row would encrypt is
+//! E(A, B, g, 0), with the gate's number g as the tweak instead of T. The other token of the wire belongs to
+//! the other bit, not to T.
 //!
 //! For comparison, there are also half-gates and half-gates without privacy (Zahur, Rosulek, Evans, *Two
 //! Halves Make a Whole*, EUROCRYPT 2015). These schemes' hash of one token is the dual-key cipher with an
@@ -24,7 +24,7 @@ pub enum Method {
     Ga,
     /// XOR gates have no rows. The set of XOR gates is public.
     GaX,
-    /// As GaX, but with three rows instead of four.
+    /// Like GaX, but with three rows instead of four.
     GaXR,
     /// A gate that is not linear has two rows, a linear gate has none. The set of linear gates and of their
     /// inputs is public.
@@ -360,7 +360,7 @@ pub struct GarbledResult {
     pub encoding: Encoding,
     /// d: the bits of the outputs' tokens.
     pub decoding: OutputDecoding,
-    /// The tokens of the outputs, for the garbler.
+    /// The two tokens of each output, for the garbler's check.
     pub checking: Checking,
 }
 

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 use crate::*;
 
-/// Returns the random generator of a test. A replayed test gets the same numbers.
+/// Returns a random generator for a test. A replayed test gets the same numbers.
 fn draws() -> Rng {
     Rng::expand(&Seed::from_bytes(brickwork_testing::seed()), "test")
 }
@@ -56,7 +56,7 @@ fn plain(gates: &[(u32, u32, GateFunction)], outputs: &[u32], input: &[bool]) ->
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Any circuit has the same outputs in the paper's form, and garbled with every scheme.
+    /// Any circuit has the same outputs in the paper's form, and also when it is garbled with any scheme.
     #[test]
     fn every_scheme_gives_what_the_circuit_gives(
         (inputs, gates, outputs) in circuits(),
@@ -131,8 +131,8 @@ fn privacy_is_what_a_method_says() {
             is_known
         });
         let said = said.count();
-        // In a private scheme, all six last bits are equal to the wires' bits by chance: with probability
-        // 1/64 in each of the forty garblings.
+        // In a private scheme, all six last bits equal the wires' bits only by chance, with probability 1/64
+        // in each of the forty garblings.
         assert!(said < 15 || !scheme.method().is_private(), "{scheme:?}: {said}");
         assert_eq!(scheme.method().is_private(), scheme.method() != Method::PrivacyFree);
     }

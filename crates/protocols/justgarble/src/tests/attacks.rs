@@ -1,4 +1,4 @@
-//! The reasons for the offered ciphers: the attacks of section III (figures 4 and 5) succeed against simpler
+//! Shows why these ciphers are offered: the attacks of section III (figures 4 and 5) succeed against simpler
 //! ciphers, and fail against the offered ones. An attack is successful if it finds a secret of the garbler.
 
 use aes::Aes128 as Block;
@@ -83,7 +83,7 @@ impl Gated {
 }
 
 /// Figure 4, top left: the mask π(A ⊕ B) in Ga. An evaluator has both input tokens for 0 of an AND gate. The
-/// evaluator decrypts another row, and inverts π to compute a secret input token.
+/// evaluator decrypts another row, and applies the inverse of π to get a secret input token.
 #[test]
 fn without_davies_meyer_ga_gives_tokens_away() {
     let pi = Permutation::new();
@@ -121,8 +121,8 @@ fn keys_that_add_up_give_the_offset_away() {
 }
 
 /// Figure 4, top right: the mask ρ(A ⊕ 2B) in GaX. An evaluator has the tokens A for 1 and B for 0 of an OR
-/// gate. The evaluator inverts π for the row of A ⊕ R and B. This row encrypts X ⊕ R, and this R and the one
-/// in ρ's input cancel out.
+/// gate. The evaluator inverts π for the row of A ⊕ R and B. This row encrypts X ⊕ R, and this R cancels with
+/// the R in the input of ρ.
 #[test]
 fn one_doubling_is_not_enough() {
     let pi = Permutation::new();
@@ -155,7 +155,7 @@ fn without_a_tweak_gates_are_masked_alike() {
 }
 
 /// Figure 5: the mask H(A ‖ T) ⊕ H(B ‖ T) in GaX. With free XOR, two wires can have the same tokens. If a
-/// gate reads both wires, two of its masks are zero, so the sum of these rows is R.
+/// gate reads both wires, two of its masks are zero, so the sum of the two rows is R.
 #[test]
 fn hashes_that_add_up_vanish() {
     let hash = Cipher::Sha1.keyed(0);

@@ -171,8 +171,8 @@ fn files_of_other_garblings_are_told_apart() {
     }
 }
 
-/// Row 25 of the table of attacks: a garbled circuit with a byte behind its end is refused, although the
-/// digest of the file is right.
+/// Row 25 of the table of attacks: a garbled circuit with an additional byte after its end is refused,
+/// although the digest of the file is right.
 #[test]
 fn row_25_bytes_behind_a_garbled_circuit_are_refused() {
     for scheme in schemes() {

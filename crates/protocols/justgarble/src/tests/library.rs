@@ -42,7 +42,7 @@ fn published_vectors_come_out_of_every_scheme() {
             let side_by_side = garbler.garble(VECTORS.len());
             let alone = garble(scheme, circuit).unwrap();
             for (k, (input, [.., ciphertext])) in inputs.iter().zip(VECTORS).enumerate() {
-                // A single garbling is used for one input only.
+                // A garbling must be used for one input only.
                 let garblings = [Some(&side_by_side[k]), (k == 0).then_some(&alone)];
                 for GarbledResult { garbled, encoding, decoding, checking } in garblings.into_iter().flatten()
                 {

@@ -9,7 +9,7 @@ use super::*;
 use crate::draws::TokenDraws;
 use crate::plain::{evaluate_with, garble_with};
 
-/// Garbles and evaluates copies on this kernel, and compares all results with those of the module `plain`.
+/// Garbles and evaluates copies on this kernel, and compares all results with those of module `plain`.
 fn same_as_plain(kernel: Kernel, scheme: Scheme, circuit: &NormalCircuit, inputs: &[Vec<bool>]) {
     let mut rng = draws();
     let length = scheme.cipher().length();
@@ -138,7 +138,7 @@ fn evaluators_take_what_they_are_for() {
     assert!(evaluator.evaluate(&[], &[]).unwrap().is_empty());
 }
 
-/// A short file can have a large number of inputs. If no gate reads them, the file is refused before memory
+/// A short file can claim a large number of inputs. If no gate reads them, the file is refused before memory
 /// is allocated for them.
 #[test]
 fn inputs_that_nothing_reads_are_bounded() {
