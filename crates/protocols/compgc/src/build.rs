@@ -12,8 +12,8 @@ use brickwork_primitives::Labels;
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::Soldering;
 
-/// Sends the garbler's labels and the links. `input` has the garbler's bits, `theirs` the false labels of the
-/// evaluator's inputs. Returns the false labels of all wires.
+/// Sends the garbler's labels and the links. `input` has the garbler's bits, and `theirs` the false labels of
+/// the evaluator's inputs. Returns the false labels of all wires.
 pub(super) fn garbler(
     party: &mut Garbler,
     layout: &Layout,

@@ -20,7 +20,7 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout, wires: &[Label]) -> 
     if !decoding.is_empty() {
         party.run.channel.send(msg::DECODING, &decoding)?;
     }
-    // Nothing else flushes the channel if the evaluator has no answer to send.
+    // If the evaluator has no answer to wait for, nothing else flushes the channel.
     party.run.channel.flush()
 }
 
@@ -58,7 +58,7 @@ pub(super) fn evaluator(
             Linking::Standard | Linking::Scmc => {
                 for link in layout.links_of(k) {
                     let soldering = soldering(link);
-                    // With `standard` a link has one wire, so a loop here is faster than an iterator.
+                    // With `standard`, a link has one wire, so this loop is faster than an iterator.
                     for &label in &wires[link.from as usize..][..link.wires] {
                         inputs.push(soldering.carry(label, Label::ZERO));
                     }

@@ -1,5 +1,5 @@
-//! The order in which slots are garbled, and the links between their labels. Both depend only on public
-//! values.
+//! The order in which slots are garbled, and the links between wires and slot inputs. Both depend only on
+//! public values.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub(super) struct WireRun {
     /// The index of the first input among the inputs of all slots.
     pub to: usize,
     pub wires: usize,
-    /// True if the inputs take over the labels of the wires, so that the link needs no label.
+    /// True if the inputs take over the labels of the wires. Such a link needs no label.
     pub free: bool,
 }
 
@@ -39,8 +39,8 @@ pub(super) struct Layout<'p> {
     pub links: Vec<WireRun>,
     /// For each slot its first link; the last entry is the total.
     first_links: Vec<usize>,
-    /// With `scmc`, the linked values: the wires of each input port of the program and each output port of a
-    /// slot.
+    /// With `scmc`, the linked values: each is an input port of the program or an output port of a slot,
+    /// given by its wires.
     pub values: Vec<Range<usize>>,
     /// The wires of all outputs, in the order of the ports, with the parties that learn them.
     outputs: Vec<(Wire, Recipient)>,
@@ -64,7 +64,8 @@ impl<'p> Layout<'p> {
         let copies: Vec<u32> = copies.collect();
         let mut order: Vec<usize> = looking(0..program.slot_count()).collect();
         if linking != Linking::Naive {
-            // Copies are made before their slots are known, so copies of one component are garbled together.
+            // Copies are made before their slots are known, so the copies of one component must follow each
+            // other.
             order.sort_by_key(|&slot| program.slot(slot).component);
         }
         let (mut tables, mut bytes) = (vec![0..0; order.len()], 0_usize);
@@ -107,8 +108,8 @@ impl<'p> Layout<'p> {
             value[wires.clone()].fill(wires.start as Wire);
         }
         let [garblers, all] = [self.garbler_inputs(), self.garbler_inputs() + self.evaluator_inputs()];
-        // True for an input wire whose label is known before the online phase, until a link takes the label
-        // over.
+        // True for an input wire whose label is known before the online phase, as long as no link takes the
+        // label over.
         let mut fresh = vec![false; self.program.wires()];
         fresh[..if self.linking == Linking::Scmc { all } else { garblers }].fill(true);
         let (program, value) = (self.program, &value);
@@ -118,7 +119,7 @@ impl<'p> Layout<'p> {
             };
             ranges(0, &program.component(slot.component).inputs).flat_map(of_port)
         };
-        // The capacity is exact: a list that grows would copy its many links again.
+        // The capacity is exact, because a growing list would copy its many links again and again.
         self.links = Vec::with_capacity(looking(program.slots()).map(|slot| runs(slot).count()).sum());
         for (k, slot) in looking(program.slots().enumerate()) {
             let mut to = self.first_inputs[k];

@@ -1,6 +1,7 @@
 //! CompGC (Groce, Ledger, Malozemoff, Yerukhimovich 2016), a **semi-honest** protocol: it protects only
-//! against a party that follows the protocol and looks at everything it sees. Components are garbled ahead of
-//! time and *linked* when the inputs are known, so the online phase carries labels instead of tables.
+//! against a party that follows the protocol, but tries to learn from what it sees. Components are garbled
+//! ahead of time and *linked* when the inputs are known, so the online phase carries labels instead of
+//! tables.
 //!
 //! All components have one offset. A link from a wire to a slot input is the XOR of their false labels, which
 //! equals the XOR of their true labels. The evaluator adds it to the active label of the wire, gets the
@@ -17,10 +18,10 @@
 //!           5  E -> G  colours of the labels of the garbler's outputs
 //! ```
 //!
-//! [`Linking`] says when each part is known. With `standard` no message before crossing 3 depends on how
-//! components are linked. With `scmc` everything but the inputs is known at crossing 2, and a link serves a
-//! whole block of wires. With `naive`, which is there for comparison, keys and tables move to crossing 4.
-//! Only outputs are ever decoded.
+//! [`Linking`] describes how early each part is known. With `standard` no message before crossing 3 depends
+//! on how components are linked. With `scmc` everything but the inputs is known at crossing 2, and a link
+//! serves a whole block of wires. `naive` is for comparison: keys and tables move to crossing 4. Only output
+//! wires are ever decoded.
 //!
 //! With `standard`, phase 2 may be done in advance: a store ([`Stocked`]) keeps its results, and any program
 //! can take them. The functions [`garbler`] and [`evaluator`] are the whole protocol, together with the

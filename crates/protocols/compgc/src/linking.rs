@@ -1,5 +1,5 @@
-//! The three ways to link components to a program. They differ in when parts are garbled and in a link's
-//! cost.
+//! The three ways to link components in a program. They differ in the time at which components are garbled,
+//! and in the cost of a link.
 
 use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, Seed};
@@ -9,10 +9,10 @@ use brickwork_primitives::Labels;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Linking {
-    /// No linking: the whole program is garbled and sent online. Only OTs are made ahead of time.
+    /// No linking: the whole program is garbled and sent online. Only the OTs are made before the inputs are
+    /// known.
     Naive,
-    /// Components are garbled ahead of time, for any program. Online, each input wire of a slot needs one
-    /// label.
+    /// Components are garbled in advance, for any program. Online, each input wire of a slot needs one label.
     Standard,
     /// Components are garbled when the program is known, but before its inputs are. Online, each block of
     /// wires from one port to another needs one label.
@@ -20,7 +20,7 @@ pub enum Linking {
 }
 
 impl Linking {
-    /// All three.
+    /// All three ways.
     pub const ALL: [Linking; 3] = [Linking::Naive, Linking::Standard, Linking::Scmc];
 
     /// Returns the name that users write.
@@ -32,7 +32,7 @@ impl Linking {
         }
     }
 
-    /// Describes the part that is garbled ahead of time, for the report.
+    /// Describes the part that is garbled in advance, for the report.
     pub fn garbled(self) -> &'static str {
         match self {
             Linking::Naive => "nothing is garbled ahead of time",

@@ -1,4 +1,5 @@
-//! The tags of this protocol's own messages. Greeting, base OTs and OT extension have theirs elsewhere.
+//! The tags of this protocol's own messages. The tags of the greeting, the base OTs and the OT extension are
+//! elsewhere.
 
 use brickwork_wire::Tag;
 

@@ -1,5 +1,5 @@
-//! Crossings 3 to 5: the work after the inputs are known. It is the same for components garbled in this run
-//! and for components from a store. The numbers beside the calls are the crossings of the link.
+//! Crossings 3 to 5: the work after the inputs are known. It is the same for components that were garbled in
+//! this run and for components from a store.
 
 use crate::layout::Layout;
 use crate::preprocess::{Garbled, Received};

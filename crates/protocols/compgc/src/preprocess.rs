@@ -73,7 +73,8 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Garbled, E
         if !corrections.is_empty() {
             party.run.channel.send(msg::CORRECTIONS, bytemuck::cast_slice(&corrections))?;
         }
-        // The online phase may begin much later, and no answer is awaited, so the channel is flushed here.
+        // The online phase may begin much later, and the garbler waits for no answer here, so it flushes the
+        // channel.
         party.run.channel.flush()?;
     }
     Ok(Garbled { ots, wires, inputs })

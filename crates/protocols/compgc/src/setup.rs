@@ -12,13 +12,13 @@ use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series, extension};
 use brickwork_protocol::{Digests, Greeting, Metered, PhaseReport, SessionId, Terms};
 
-/// A party, whose end of the correlated OTs is `C`.
+/// A party's session, in which `C` is its part of the correlated OTs.
 pub struct Session<C> {
     pub(crate) run: Metered,
     pub(crate) id: SessionId,
     pub(crate) rng: Rng,
     pub(crate) cot: C,
-    /// The schedule of each used component; none in a session that makes stock.
+    /// The schedule of each used component. There are none in a session that makes stock.
     pub(crate) schedules: Vec<Option<Schedule>>,
 }
 
@@ -39,7 +39,7 @@ impl<C> Session<C> {
     }
 }
 
-/// Hashes the program and the name of its linking. The hash's domain is this protocol's own.
+/// Hashes the program and the name of its linking. The hash has a domain separator of its own.
 pub(super) fn digest(layout: &Layout) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 compgc program");
     hasher.update(&layout.program.digest()).update(layout.linking.name().as_bytes());

@@ -38,7 +38,7 @@ impl Measure for CompGc {
         })?;
         measured.set(&INPUT, inputs);
 
-        // One AND gate costs almost nothing, so this measures the fixed work of a slot.
+        // A single AND gate costs almost nothing, so its time is that of the fixed work for a slot.
         let gate = Schedule::new(&Circuit::new(2, vec![Gate::And(0, 1)], vec![2])?);
         let (start, delta) = (rng.block(), [rng.delta()]);
         let (inputs, mut outputs) = ([rng.label(), rng.label()], [Label::ZERO]);

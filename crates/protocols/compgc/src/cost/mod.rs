@@ -84,7 +84,7 @@ pub fn script_from_stock(program: &Program, epochs: u64) -> Result<Script, Error
     Ok(script)
 }
 
-/// Writes the online phase: the steps after the inputs are known.
+/// Adds the online phase to the script: the steps after the inputs are known.
 fn online(script: &mut Script, layout: &Layout) {
     script.phase("prepare");
     some(script, Evaluator, bits(layout.evaluator_inputs())); // 3
@@ -99,7 +99,7 @@ fn online(script: &mut Script, layout: &Layout) {
     script.memory_bytes = memory(layout);
 }
 
-/// Writes a message, unless it is empty.
+/// Adds a message to the script, unless it is empty.
 fn some(script: &mut Script, from: Party, payload: u64) {
     if payload > 0 {
         script.message(from, payload);
@@ -156,7 +156,7 @@ fn preprocess(script: &mut Script, layout: &Layout) {
     }
 }
 
-/// Writes the steps in which the garbler garbles all slots and sends their keys and tables.
+/// Adds the steps in which the garbler garbles all slots and sends their keys and tables.
 fn garble(script: &mut Script, layout: &Layout, [and, other]: [&'static plan::WorkKind; 2]) {
     if layout.order.is_empty() {
         return;
@@ -192,10 +192,10 @@ fn evaluate(script: &mut Script, layout: &Layout) {
 /// Estimates the peak memory of the garbler and of the evaluator, in bytes.
 fn memory(layout: &Layout) -> [u64; 2] {
     let program = layout.program;
-    // The program, the layout of its slots, and its outputs.
+    // The memory of the program, of the layout of its slots, and of its outputs.
     let slots = (12 * layout.slot_inputs() + 64 * layout.order.len() + 24 * layout.links.len()) as u64;
     let program_bytes = gates(program) * GATE_BYTES + slots + 4 * program.wires() as u64;
-    // The rows of the OT extension, and the labels made of them.
+    // The memory of the rows of the OT extension, and of the labels made of them.
     let ots = 2 * labels(layout.evaluator_inputs());
     let common = PROCESS_BYTES + program_bytes + ots + labels(program.wires() + layout.links.len());
     let corrections = match layout.linking {

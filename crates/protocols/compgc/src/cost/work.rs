@@ -7,7 +7,8 @@ use brickwork_primitives::cost::known;
 pub static INPUT: WorkKind = WorkKind { name: "compgc.input", known: known::WIRE };
 /// The fixed work for a slot at one party, whatever its circuit is.
 pub static SLOT: WorkKind = WorkKind { name: "compgc.slot", known: known::SLOT };
-/// The time that a phase takes beyond its predicted work and messages. Most phases measured zero.
+/// The time by which a phase exceeds its predicted work and messages. For most phases, this time was measured
+/// as zero.
 pub static BEYOND: [WorkKind; 6] = [
     WorkKind { name: "compgc.beyond.setup", known: known::SETUP },
     WorkKind { name: "compgc.beyond.preprocess", known: [0.0; 4] },
@@ -17,6 +18,6 @@ pub static BEYOND: [WorkKind; 6] = [
     WorkKind { name: "compgc.beyond.decode", known: known::DECODE },
 ];
 
-/// All kinds of this file.
+/// All kinds of work in this file.
 pub(super) static ALL: &[&WorkKind] =
     &[&INPUT, &SLOT, &BEYOND[0], &BEYOND[1], &BEYOND[2], &BEYOND[3], &BEYOND[4], &BEYOND[5]];

@@ -2,10 +2,10 @@
 //! the code for meeting, filling and taking ([`brickwork_protocol::stock`]). This module has the records of
 //! copies and OTs, and the items of a program. Components from stock are linked as `standard`.
 //!
-//! All programs that take from a session share its offset. That is safe: each key of the hash serves one
-//! batch of copies only, and a guess of the offset can be tested only against the calls under one key,
-//! however many programs run (docs/protocols/compgc.md). Both parties burn taken items before either sends
-//! anything that depends on them, so no copy is evaluated and no OT corrected twice.
+//! All programs that take from a session share its offset. This is safe: each key of the hash serves one
+//! batch of copies only. A guess of the offset can be tested only against the calls under one key, however
+//! many programs run (docs/protocols/compgc.md). Both parties burn taken items before either sends anything
+//! that depends on them. So no copy is evaluated twice, and no OT is corrected twice.
 
 mod needs;
 mod records;

@@ -25,7 +25,7 @@ const BYTES_OF_A_STEP: usize = 64 << 20;
 /// probability below 2^-11, and only then does a key serve more calls than the promise counts.
 const MAX_AND_GATES: u64 = 1 << 40;
 
-/// The items to make ahead of time. The programs that will take them may not be known yet.
+/// The items to make in advance. The programs that will take them may not be known yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     /// Components, with the number of copies of each.
@@ -107,8 +107,8 @@ impl Request {
         there.choose(&self.wanted())
     }
 
-    /// Returns the missing items, if these exist. If nothing is, it could not be taken all the same, and
-    /// others are made.
+    /// Returns the missing items, if these exist. If no item is missing but the items could not be taken, all
+    /// items are made once more.
     pub(super) fn missing(&self, there: &Batches) -> Self {
         let lacking = there.lacking(&self.wanted());
         let components = self.components.iter().zip(&lacking).filter(|(_, lacking)| **lacking > 0);
@@ -119,7 +119,7 @@ impl Request {
         if missing == Request::default() { self.clone() } else { missing }
     }
 
-    /// Returns how many programs the items suffice for.
+    /// Returns the number of programs for which the items are enough.
     pub(super) fn suffices(&self, there: &Batches) -> u64 {
         there.suffices(&self.wanted())
     }
@@ -140,7 +140,7 @@ impl PreprocessingStep for Filling {
         Digest::of("brickwork 2026-11 compgc stock").digest(&component).length(count).done()
     }
 
-    /// The peer has no parameters to choose.
+    /// This protocol has no parameters to choose.
     fn parameters(&self) -> [u8; 32] {
         [0; 32]
     }

@@ -11,7 +11,7 @@ use brickwork_protocol::stock::records::{In, Out, Records};
 /// The size of a copy's data. Both parties compute it from the component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Labels of inputs, and of outputs.
+    /// The numbers of labels of inputs and of outputs.
     pub inputs: usize,
     pub outputs: usize,
     pub tables: usize,

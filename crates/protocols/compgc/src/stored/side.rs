@@ -1,5 +1,5 @@
-//! The two roles of a session with stock on disk. [`Role`] has the operations that differ between garbler and
-//! evaluator; the rest of the code is shared.
+//! The operations of the two roles with stock on disk. The trait [`Role`] has the operations in which the
+//! roles differ; they share all other code.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -23,13 +23,13 @@ use brickwork_protocol::stock::records::{Batches, Keeper, Records, TakenItems};
 use brickwork_protocol::{Metered, SessionId, Terms};
 use brickwork_store::{Batch, Serial};
 
-/// The copy that a slot takes, and this party's data about it.
+/// The copy that a slot uses, and this party's data about it.
 pub struct TakenCopy<P> {
     copy: Copy,
     held: P,
 }
 
-/// A party's end of the OTs, and its operations with them and with copies.
+/// A party's part of the OTs, and its operations with them and with copies.
 pub trait Role: OtEnd {
     type Copies: Records<Context<'static> = Shape> + Send;
 
@@ -87,8 +87,8 @@ impl Role for extension::Sender {
         copies: Vec<TakenCopy<GarblerCopies>>,
     ) -> Result<Vec<bool>, Error> {
         let layout = job.layout;
-        // A wire that no slot reads gets no copy's label, so all input wires of the garbler first get a fresh
-        // label.
+        // An input wire that no slot reads gets no label from a copy, so all input wires of the garbler first
+        // get a fresh label.
         let mut wires = Labels::zeros(layout.program.wires());
         wires[..layout.garbler_inputs()].iter_mut().for_each(|label| *label = session.rng.label());
         let mut inputs = Labels::with_capacity(layout.slot_inputs());
@@ -137,7 +137,7 @@ impl Role for extension::Receiver {
             tables[layout.tables[slot].clone()].copy_from_slice(&held.tables);
         }
         let EvaluatorOts { choices, mut labels } = ots;
-        // The single OT of a program without slots and inputs is no input, so it is left out here.
+        // A program without slots and inputs takes one OT, which is no input. It is left out here.
         labels.truncate(layout.evaluator_inputs());
         let copies = taken.iter().map(|taken| taken.copy).collect();
         let received = Received { choices, ots: labels, copies, tables, corrections: Vec::new() };
@@ -159,7 +159,7 @@ struct Material<C: Role> {
 }
 
 /// Reads the items of an entry: the OTs, and a copy for each slot. At both parties, the slots of a component
-/// take its copies in the order of the entry.
+/// take copies in the order of the entry.
 fn read<C: Role>(items: &TakenItems, layout: &Layout) -> Result<Material<C>, Error> {
     let components = layout.program.components().iter();
     let shapes: HashMap<[u8; 32], Shape> =
@@ -282,7 +282,8 @@ impl<C: Role> PlainRole<CompGc> for Session<C> {
         }
     }
 
-    /// Data that does not depend on the peer is read first: nothing waits for a disk once both have burned.
+    /// Everything that does not depend on the peer is read first. So no party waits for a disk after both
+    /// have burned the items.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Vec<bool>, Error> {
         let Material { ots, copies } = read::<C>(items, job.layout)?;
         stand.confirm(&mut self.run)?;

@@ -61,7 +61,8 @@ impl Folders {
         self.0.store(party)
     }
 
-    /// Returns the items left in epochs that are not burned, by name. Checks that both parties have the same.
+    /// Returns the items left in epochs that are not burned, by name. It checks that both parties have the
+    /// same.
     fn left(&self) -> BTreeMap<String, u64> {
         self.0.left::<CompGc>(|epoch| {
             assert!(epoch.bound_log2.is_none() && epoch.epoch.protocol == "compgc");
@@ -71,8 +72,8 @@ impl Folders {
         })
     }
 
-    /// Runs a program on random inputs and checks its outputs against the plaintext. Returns the stock that
-    /// was made, and the phases.
+    /// Runs a program on random inputs, and compares its outputs with those of a plain computation. Returns
+    /// the stock that was made, and the phases.
     #[track_caller]
     fn runs(
         &self,
@@ -98,15 +99,14 @@ fn times(program: &Program, count: usize) -> Request {
     Request { components: components.into_iter().map(|(c, n)| (c, count * n)).collect(), ots: count * ots }
 }
 
-/// Makes a program without slots and without inputs of the evaluator: it shows the garbler's input to both
-/// parties.
+/// Makes a program without slots and without inputs of the evaluator: both parties learn the garbler's input.
 fn without_anything() -> Program {
     let mut program = ProgramBuilder::new("alone", vec![Port::new("a", Type::Uint(8))], Vec::new()).unwrap();
     program.output(Port::new("x", Type::Uint(8)), Recipient::Both, (0..8).collect()).unwrap();
     program.finish().unwrap()
 }
 
-/// Makes a program with two slots of a component of XORs only: its copies have no tables.
+/// Makes a program with two slots of a component that has only XORs, so its copies have no tables.
 fn of_xors() -> Program {
     let mut builder = Builder::new(8);
     let inputs = builder.all_inputs();
@@ -126,7 +126,7 @@ fn of_xors() -> Program {
     program.finish().unwrap()
 }
 
-/// Fills stock, uses it up by programs that were not known at that time, and makes missing items during a
+/// Fills stock, uses it up with programs that were unknown when it was made, and makes missing items during a
 /// run.
 #[test]
 fn stock_is_filled_used_up_and_made_on_the_spot() {
@@ -145,8 +145,8 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
         assert!(in_stock(&store, party, &terms(), &small.repeat(4).unwrap()).unwrap());
         assert!(!in_stock(&store, party, &terms(), &small.repeat(5).unwrap()).unwrap());
     }
-    // Every byte is predicted. The online phase sends the same as in a run without stock, because it does not
-    // depend on the source of the components.
+    // Every byte is predicted. The online phase sends the same bytes as in a run without stock, because it
+    // does not depend on the origin of the components.
     let (made, phases) = folders.runs(&small, Lacking::Refuse, &mut rng);
     assert_eq!(made, None);
     let predicted = |script| {
@@ -181,7 +181,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Stock(said)) if said == why)), "{refused:?}");
     let made = folders.runs(&two, Lacking::Make, &mut rng).0.expect("something was made");
     assert_eq!((made.components[0].1, made.ots), (1, width as usize - 10));
-    // An epoch that is used up is burned. The next epoch has another offset.
+    // An epoch that is used up is burned. The next epoch has a new offset.
     assert_eq!(folders.left(), left([]));
     let made = folders.runs(&small, Lacking::Make, &mut rng).0.expect("something was made");
     assert_eq!(made, Request::of(&small).unwrap());
@@ -208,7 +208,8 @@ fn any_program_runs_from_stock() {
     assert_eq!(folders.left(), left([("OTs", 8 + 3 - 2), ("xor", 4)]));
 }
 
-/// One program takes more copies than a record has or are garbled side by side, from several batches.
+/// A program takes copies from several batches, more than a record has and more than are garbled side by
+/// side.
 #[test]
 fn a_program_takes_from_many_batches_and_records() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -252,8 +253,9 @@ fn row_21_an_interrupted_filling_goes_on() {
     let small = library::millionaires().unwrap();
     let asked = times(&small, 5);
     for party in BOTH {
-        // The stores exchange two stands when they meet, and three in a step. So the sixth stand is in the
-        // second step, the fourth in the first. Keys and tables belong to the first step, too.
+        // The parties exchange two positions of their logs when the stores are compared, and three in a step.
+        // So the sixth position belongs to the second step, and the fourth to the first. Keys and tables
+        // belong to the first step, too.
         for (tag, count, made) in [(STAND, 6, 1), (STAND, 4, 0), (msg::KEYS, 1, 0), (msg::TABLES, 1, 0)] {
             if party == Party::Evaluator && tag != STAND {
                 continue;
@@ -285,8 +287,8 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
         (msg::DECODING, 1, Party::Garbler),
         (msg::COLOURS, 1, Party::Evaluator),
     ] {
-        // The inputs are 0, so the messages show the choices of OTs and the false labels of copies' inputs.
-        // No two messages may be equal.
+        // The inputs are 0, so the messages contain the choices of OTs and the false labels of copies'
+        // inputs. No two messages may be equal.
         for noted in [msg::CHOICES, msg::INPUT_LABELS] {
             let (folders, seen) = (Folders::new(), SeenMessages::default());
             let _ = folders.good(TestedAction::Fill(&times(&program, 5)));
@@ -385,7 +387,7 @@ fn row_19_what_does_not_fit_is_refused() {
     assert!(matches!(Request::of(&program.finish().unwrap()), Err(Error::Limit(_))));
 }
 
-/// A request of which nothing is missing is made once more: its items could not be taken.
+/// If a request lacks nothing but its items could not be taken, the items are made once more.
 #[test]
 fn a_request_that_lacks_nothing_is_made_again() {
     let (folders, asked) = (Folders::new(), times(&of_xors(), 1));
@@ -395,7 +397,7 @@ fn a_request_that_lacks_nothing_is_made_again() {
     assert_eq!(asked.missing(&there), asked);
 }
 
-/// Row 25 of the table of attacks: a session's secrets of a wrong version or length are refused.
+/// Row 25 of the table of attacks: a session's secrets are refused if their version or length is wrong.
 #[test]
 fn row_25_secrets_that_are_none_are_refused() {
     check_secrets_of_a_sender::<CompGc>();

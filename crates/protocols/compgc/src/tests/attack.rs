@@ -1,10 +1,12 @@
-//! The break of "single communication, multiple connections" as printed, and a test that it fails here.
+//! The attack on "single communication, multiple connections" as the paper prints it, and a test that the
+//! attack fails against this implementation.
 
 use super::*;
 use crate::linking::block;
 use brickwork_testing::Replayable as _;
 
-/// Garbles inputs by the printed scheme: each block has its own base, and all blocks share one T.
+/// Returns the labels of inputs by the printed scheme: each block has its own base, and all blocks share one
+/// T.
 fn printed(blocks: &[Vec<bool>], rng: &mut Rng) -> (Delta, Vec<Vec<Label>>) {
     let (delta, t) = (rng.delta(), rng.seed());
     let active = |bits: &Vec<bool>| {
@@ -35,9 +37,10 @@ fn guess<'a>(blocks: impl IntoIterator<Item = &'a [Label]>) -> Option<(Label, us
     counts.into_iter().max_by_key(|&(_, count)| count).map(|(bits, count)| (Label::from_bits(bits), count))
 }
 
-/// In the sum of `A ⊕ H(T ⊕ i)` over two wires of two blocks, all A and H cancel, and a multiple of R is
-/// left. In half of the pairs an evaluator that only looks gets R itself, and with R both labels of every
-/// wire. It can then evaluate every component on inputs of its choice and compare secret bits.
+/// In the sum of `A ⊕ H(T ⊕ i)` over two wires of two blocks, all A and H cancel, and a multiple of R
+/// remains. For half of the pairs, an evaluator that follows the protocol gets R itself, and with R both
+/// labels of every wire. It can then evaluate every component on inputs of its choice, and compare secret
+/// bits.
 #[test]
 fn the_printed_scheme_gives_the_offset_away() {
     let mut rng = Rng::replayable("test");
@@ -56,8 +59,8 @@ fn the_printed_scheme_gives_the_offset_away() {
     }
 }
 
-/// Makes a program that breaks the printed scheme: one value has three readers, several values enter one
-/// component, and all blocks have the same width.
+/// Makes a program for which the printed scheme is insecure: one value has three readers, several values
+/// enter one component, and all blocks have the same width.
 fn chained(rng: &mut Rng) -> Program {
     let word = |name: &str| Port::new(name, Type::Uint(16));
     let mut program =
@@ -73,7 +76,7 @@ fn chained(rng: &mut Rng) -> Program {
     program.finish().unwrap()
 }
 
-/// Takes the same sums over all labels that the evaluator has after a run of the repaired scheme, in which
+/// Computes the same sums over all labels that the evaluator has after a run of the repaired scheme, in which
 /// each linked value has its own T. Blocks of one value carry the same bits, so their sums are 0. All other
 /// sums are random and none is the offset. The test covers all inputs of slots and all wires.
 #[test]

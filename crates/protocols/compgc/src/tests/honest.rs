@@ -45,7 +45,8 @@ fn outputs_and_bytes_are_right() {
         runs(library::millionaires().unwrap(), linking, &mut rng);
         runs(library::aes::cbc_mac(3).unwrap(), linking, &mut rng);
         runs(library::aes::aes_from_rounds(library::aes::KeySize::Aes192).unwrap(), linking, &mut rng);
-        // More copies of a component than are garbled side by side, and more than one frame of tables.
+        // The program has more copies of a component than are garbled side by side, and its tables fill more
+        // than one frame.
         runs(library::millionaires().unwrap().repeat(70).unwrap(), linking, &mut rng);
     }
 }
@@ -97,7 +98,7 @@ fn links_are_counted_as_on_paper() {
     let program = program.finish().unwrap();
     let count = |linking| Layout::new(&program, linking).unwrap().labels_of_links();
     assert_eq!(count(Linking::Naive), 0);
-    // All 32 slot inputs take a label, except the 8 that take over the labels of the garbler's input.
+    // All 32 slot inputs need a label, except the 8 that take over the labels of the garbler's input.
     assert_eq!(count(Linking::Standard), 24);
     // The first slot takes over the blocks of x and y. The second slot reads one block from each output port
     // of the first slot, and x a second time.

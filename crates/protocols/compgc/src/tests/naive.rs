@@ -19,7 +19,7 @@ struct Hash {
 impl Hash {
     fn call(&self, x: u128, i: u128) -> u128 {
         const CALLS: u64 = 1 << 13;
-        // A gate makes four calls, so a key serves 2^13 gates. At least sixteen copies share a key.
+        // A gate makes four hash calls, so a key serves 2^13 gates. At least sixteen copies share a key.
         let gates = (self.ands as u64).clamp(1, CALLS).next_power_of_two();
         let copies = (CALLS / gates).max(16);
         let mut hasher = blake3::Hasher::new_derive_key("brickwork garbling hash keys v1");
@@ -155,7 +155,8 @@ fn garbler(
         let shift = if *free { 0 } else { rng.block() };
         link.iter().for_each(|&[wire, place]| inputs[place] = wires[wire] ^ shift);
     }
-    // The labels of the evaluator's inputs: those of choice 1 where its bit and its choice differ.
+    // The labels of the evaluator's inputs: the label of choice 1 where the input bit differs from the
+    // choice.
     let chosen: Vec<u128> = (0..evaluators)
         .map(|k| run.ots[k].bits() ^ (u128::from(u8::from(theirs[k]) ^ run.choices[k]) * delta))
         .collect();
@@ -247,7 +248,8 @@ fn messages_and_labels_are_those_of_a_naive_writing() {
     for linking in Linking::ALL {
         for round in 0..12 {
             let program = match round {
-                // Copies that need several groups of keys, and more copies than are garbled side by side.
+                // A program whose copies need several groups of keys, and which has more copies than are
+                // garbled side by side.
                 0 => brickwork_circuit::library::millionaires().unwrap().repeat(35).unwrap(),
                 _ => random_program(&mut rng),
             };
