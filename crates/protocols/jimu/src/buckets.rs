@@ -282,9 +282,9 @@ pub struct Translated {
 }
 
 impl Translated {
-    /// Converts the results of the copies at these places, with this many outputs each. `found` says which of
-    /// the two labels a result is, and `label` returns the values that open it. `soldering` returns, for each
-    /// output, δ, the sum of permutation bits, and S. Takes constant time.
+    /// Converts the results of the copies at these places. Each copy has this many outputs. The kinds `found`
+    /// tell which of the two labels a result is, and `label` returns the values that open it. `soldering`
+    /// returns, for each output, δ, the sum of permutation bits, and S. Takes constant time.
     pub fn of(
         found: &LabelBits,
         (wires, places): (usize, &[usize]),

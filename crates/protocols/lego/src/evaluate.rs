@@ -11,7 +11,7 @@
 //! An input of E has the committed wire `base|σ` and an OT with label R. Let f be the input bit y masked with
 //! the choice bit b, and `e = f ⊕ σ`. G sends `V = base ⊕ R ⊕ e·Δ`. E has `T = R ⊕ b·Δ`, and reads `e =
 //! lsb(V) ⊕ lsb(T) ⊕ b`. E claims that `C ⊕ C_R ⊕ e·D` opens to V, if the lowest bit of V is replaced by
-//! `lsb(T) ⊕ y`. The label of the input is `V ⊕ T`. Whether E accepts does not depend on y: the claim is a
+//! `lsb(T) ⊕ y`. The label of the input is `V ⊕ T`. E's decision does not depend on y, because the claim is a
 //! function of f, R and V (docs/concepts/security.md, section 7).
 //!
 //! After E has sent the seed of the proof, it sends nothing until all gates are evaluated ([`crate::walk`],

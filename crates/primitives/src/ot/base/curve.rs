@@ -20,8 +20,8 @@
 //! **Before the session has a name.** Both messages are sent together with the greetings. So the receiver's
 //! `H` can only include values that the receiver knows at this time: its own greeting, with its own nonce.
 //! The session's identifier, a hash over both greetings, enters `KDF`. This is sufficient. Privacy of the
-//! choice does not depend on `H`. Whatever receivers queried `H` before, in this or any other session, the
-//! sender's keys are secure. The keys are Diffie–Hellman values of *this* `A`, which an honest sender draws
+//! choice does not depend on `H`. The sender's keys are secure, whatever receivers queried `H` before, in
+//! this or any other session. The keys are Diffie–Hellman values of *this* `A`, which an honest sender draws
 //! freshly, and of a point that includes an oracle's answer. A receiver that chooses its nonce, or repeats
 //! its greeting and points, gains no new points. To learn a key from these points, the receiver must solve
 //! Diffie–Hellman for a fresh `A`.

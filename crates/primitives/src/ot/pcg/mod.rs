@@ -29,9 +29,9 @@
 //!
 //! # The check
 //!
-//! A sender that sends other corrections makes trees that depend on α. Whether the receiver then fails would
-//! tell the sender something about α. So all trees are checked before a leaf is used. χ gives random elements
-//! a of trees and b of leaves in GF(2^128), and the check compares
+//! A sender that sends other corrections makes trees that depend on α. The sender would learn something about
+//! α from the receiver's failure or success. So all trees are checked before a leaf is used. χ gives random
+//! elements a of trees and b of leaves in GF(2^128), and the check compares
 //!
 //! ```text
 //!   W = Σ a_i·b_j·w_ij ⊕ Σ X^l·M_l      x = Σ a_i·b_(α_i)      x* = Σ X^l·r_l      over 128 further OTs l
