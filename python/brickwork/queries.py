@@ -1068,8 +1068,8 @@ class Join(Query):
         return self.shows_key
 
     def in_order_of(self) -> list[str] | None:
-        # Rows of one key come out of the merge in an order that depends on the peer's other keys.
-        decided = self.spec().order == "key" if self.shows_key else self.has_agg
+        # Each party's rows of one key are in the order of the values that they show.
+        decided = self.shows_key or self.has_agg
         return [f"column {name}" for name, _ in self.names] if decided else None
 
     def _outputs(self) -> list[Output]:

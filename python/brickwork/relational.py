@@ -615,9 +615,11 @@ class Join:
         order: the highest bits of a row of the other list that occur only once: `key`, `blob` (key and blob),
             or `none`.
 
-        shows_key: whether a key is part of its group.
+        shows_key: whether a key is part of its group. Then rows of one key keep their order.
         grouping: the accumulators `rows` (all rows), `others` (rows of the other list) and `keys` (different
             keys that match), if they are needed, and those of `measured`.
+
+        placed: the bits of a row's place in the other list, by which rows of one key are ordered.
     """
 
     key: int
@@ -629,6 +631,7 @@ class Join:
     order: str
     shows_key: bool
     grouping: Grouping
+    placed: int = 0
 
     def _row(self, side: int, payload: Iterable[tuple[str, int]]) -> Layout:
         return Layout((*payload, ("blob", self.blobs[side]), ("key", self.key), ("absent", 1)))
@@ -660,7 +663,8 @@ class Join:
     def slot(self) -> Layout:
         """A merged row. The payload is all of a row but its key."""
         payload = max(self.one.width, self.many.width) - self.key - 1
-        return Layout((("payload", payload), ("side", 1), ("key", self.key), ("absent", 1)))
+        place = "place", self.placed
+        return Layout((("payload", payload), place, ("side", 1), ("key", self.key), ("absent", 1)))
 
     @property
     def state(self) -> Layout:
@@ -677,9 +681,9 @@ class Join:
 _PLACES = ("blob", "key", "absent")
 
 
-def _slot(row: Integer, side: int, join: Join) -> Integer:
+def _slot(row: Integer, side: int, place: int, join: Join) -> Integer:
     payload = row.type.width - join.key - 1
-    parts: dict[str, Any] = {"side": side}
+    parts: dict[str, Any] = {"side": side, "place": side * place}
     if payload:
         parts["payload"] = row.bits(0, payload)
     return join.slot.packed({**parts, "key": row.bits(payload, join.key), "absent": top(row)})
@@ -805,9 +809,16 @@ def joined(one: Iterable[Integer], many: Iterable[Integer], join: Join) -> list[
     for rows, length, strictly in zip(lists, lengths, (True, join.order != "none")):
         keys = [row.bits(row.type.width - length, length) for row in rows]
         ordered = ordered & in_order(keys, strictly)
+    if join.shows_key and join.order != "key":
+        # A merge alone would order rows of one key by the number of smaller keys in the first list.
+        join = replace(join, placed=(len(lists[1]) - 1).bit_length())
     # Of rows with one key, those of the first list come first.
-    sides = [[_slot(row, side, join) for row in rows] for side, rows in enumerate(lists)]
-    slots = tables._merged(sides[0], sides[1], (join.slot.place("side")[0], join.key + 2, False))
+    sides = [
+        [_slot(row, side, place, join) for place, row in enumerate(rows)] for side, rows in enumerate(lists)
+    ]
+    slots = tables._merged(
+        sides[0], sides[1], (join.slot.place("place")[0], join.placed + join.key + 2, False)
+    )
     learned: list[Integer] = []
     for before, slot in zip([None, *slots], slots):
         learned.append(followed(before, learned[-1] if learned else None, slot, join))
