@@ -26,8 +26,8 @@ use attacks::{CERTAIN, Catalogue};
 /// The cut of both components of the toy program.
 const CUT: Bucketing = Bucketing { slots: 2, bucket: 3, opened: 4 };
 
-/// A run of two AND gates between one bit of each party, whose cut needs few copies, for an input bit of the
-/// evaluator.
+/// A run with one bit of each party and two AND gates, whose cut needs few copies. `y` is the evaluator's
+/// bit.
 fn one_bit(y: bool, ot_binding: usize, rng: &mut Rng, attack: impl FnOnce(Case) -> Case) -> Case {
     let program = ands(1, Recipient::Both);
     let case = Case::new(&program, small(&program, [1, 0], [1, 0], [1, 0])).inputs(&[true], &[y]);
@@ -89,7 +89,7 @@ fn ots(all: &mut Catalogue) {
         "The evaluator names the other choice bit of an OT that is opened: the opening would be the \
          garbler's secret offset.",
         |c| {
-            // The message has a seed and 48 labels, then the bits.
+            // The message has a seed and 48 labels. The bits follow.
             c.evaluator_lies(Point::OtBinding, |shown| shown[16 * 49] ^= 1)
         },
     );
@@ -97,7 +97,7 @@ fn ots(all: &mut Catalogue) {
 
 fn commitments(all: &mut Catalogue) {
     for k in 1..=3u32 {
-        // A correction is wrong in k coordinates, in each of which the evaluator watches one of two shares.
+        // A correction is wrong in k coordinates. In each of them, the evaluator watches one of two shares.
         let variant = ["", "one_coordinate", "two_coordinates", "three_coordinates"][k as usize];
         let p = 0.5f64.powi(k as i32);
         let endings = vec![(HonestEnding::Caught(Cheat::Commitment), 1.0 - p), (HonestEnding::Survived, p)];
@@ -306,8 +306,8 @@ fn authenticators(all: &mut Catalogue) {
             "The garbler makes the hash for colour 1 wrong in every key authenticator: the check finds it as \
              often as a wrong hash for colour 0.",
         ][half];
-        // A wrong authenticator that the check misses spoils the gate's output, depending on the output's
-        // random colour.
+        // A wrong authenticator that the check misses spoils the gate's output if the output's random colour
+        // is the wrong one.
         let endings = vec![
             (HonestEnding::Caught(Cheat::KeyAuthenticator), 0.5),
             (HonestEnding::Caught(Cheat::NoValidLabel), 0.25),
@@ -359,8 +359,8 @@ fn inputs(all: &mut Catalogue) {
                  0, so the garbler learns nothing from it."
             }
         };
-        // A single combination binds the OTs, masked by one: it shows the lie with probability 1/2, and so
-        // does the input.
+        // A single combination binds the OTs, and another OT masks it. It shows the lie with probability 1/2,
+        // and so does the input.
         let endings = vec![
             (HonestEnding::Caught(Cheat::Opening), 0.5),
             (HonestEnding::Caught(Cheat::NoValidLabel), 0.25),
@@ -469,7 +469,7 @@ fn order(all: &mut Catalogue) {
             "The garbler's proof of its openings is late and wrong, and all later messages arrive before it: \
              nothing is evaluated before the proof.",
         ),
-        // The outputs leave after this proof.
+        // The outputs are sent after this proof.
         (
             "last_proof_stalls_and_fails",
             2,

@@ -22,7 +22,7 @@ const MAX_RUNS: usize = 1_000_000;
 /// The request of the command line.
 #[derive(Debug, PartialEq, Eq)]
 struct PlayFlags {
-    /// The attack's name; without a name the attacks are listed.
+    /// The attack's name; without a name, the program lists the attacks.
     attack: Option<String>,
     /// The number of runs.
     runs: usize,
@@ -37,7 +37,7 @@ impl Default for PlayFlags {
 /// An error: the exit code, which the command also uses, a message and a hint.
 type Failure = (u8, String, String);
 
-/// A result: the JSON form and the text for people.
+/// A result: as JSON, and as text for people.
 type Report = (Value, String);
 
 fn main() -> ExitCode {
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
             (code, format!("{}\n", json!({ "error": { "code": code, "message": message, "hint": hint } })))
         }
         Err((code, message, hint)) => {
-            // If stderr fails, too, nothing can be reported.
+            // If stderr fails, too, there is no way to report the error.
             let _ = write!(std::io::stderr(), "error: {message}\nhint: {hint}\n");
             (code, String::new())
         }

@@ -1,5 +1,5 @@
-//! The common parts of the catalogues of protocols other than DUPLO: attacks, their repetition, and the
-//! tables on a protocol's page.
+//! The common code for the attacks on protocols other than DUPLO: attacks, their repetition, and the tables
+//! on a protocol's page.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ pub fn name(ending: &Ending) -> String {
     }
 }
 
-/// The ending of one run for the honest party, or the broken rule.
+/// The ending of one run for the honest party, or the rule that was broken.
 pub type Played = std::result::Result<Ending, String>;
 
 /// Plays an attack once.
@@ -33,11 +33,12 @@ pub struct Attack {
     pub variant: &'static str,
     /// The action of the cheater, and its possible gain.
     pub story: &'static str,
-    /// The cheater; nobody if the attack only observes.
+    /// The cheater, or `None` if the attack only observes.
     pub cheater: Option<Party>,
     /// Every way in which a run may end for the other party, with its exact probability.
     pub endings: Vec<(Ending, f64)>,
-    /// The number of runs that distinguishes the rates from similar ones; few if the ending is certain.
+    /// The number of runs that is needed to distinguish the rates from similar ones. It is small if the
+    /// ending is certain.
     pub trials: usize,
     /// Plays it once.
     pub play: Box<Play>,

@@ -1,15 +1,16 @@
-//! The catalogue of attacks: a cheater's actions against the real state machines, and the required endings
-//! with their frequencies.
+//! The catalogue of attacks: each is an action of a cheater against the real parties, with the required
+//! endings and their frequencies.
 //!
 //! An [`Attack`] is a few lines that alter an outgoing message or a party's state, with the exact
-//! probabilities of its endings. [`play`] plays an attack many times and compares the frequencies.
-//! [`Outcome::ending`](brickwork::duplo::adversary::harness::Outcome::ending) checks the rules for all runs:
-//! a typed error, no message after the error, and the same closed connection for every cause.
+//! probabilities of its endings. [`play`] plays an attack many times, and compares the frequencies with the
+//! probabilities. [`Outcome::ending`](brickwork::duplo::adversary::harness::Outcome::ending) checks rules for
+//! every run: the error is typed, no message follows the error, and every cause closes the connection in the
+//! same way.
 //!
 //! This crate's root is about DUPLO. The attacks on other protocols have modules of their own:
 //! [`authenticated`], [`jimu`], [`lego`]; [`family`] has their common parts.
 //!
-//! [`sampler`] simulates the cut-and-choose alone, millions of times; [`table`] writes the page with each
+//! [`sampler`] simulates only the cut-and-choose, millions of times; [`table`] writes the page with each
 //! check's attacks.
 #![forbid(unsafe_code)]
 

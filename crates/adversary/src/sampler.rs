@@ -1,5 +1,5 @@
-//! The cut-and-choose alone: bad items among good ones, some opened, the rest in buckets. The real challenge
-//! decides, so the samples have the distribution of a run.
+//! The cut-and-choose alone: some items are bad, some are opened, and the others go into buckets. The real
+//! challenge is drawn, so the samples have the same distribution as runs.
 
 use brickwork::cut_and_choose::{BucketRule, Bucketing, Detection};
 use brickwork::duplo::adversary::harness::challenge;
@@ -36,12 +36,12 @@ pub fn choose(n: u32, k: u32) -> f64 {
     if k > n { 0.0 } else { (0..k).map(|i| f64::from(n - i) / f64::from(i + 1)).product() }
 }
 
-/// Returns the exact probability of the event that [`successes`] counts, by counting the ways to distribute
-/// the bad items over the buckets, if each opened bad item is detected.
+/// Returns the exact probability of the event that [`successes`] counts, if each opened bad item is detected.
+/// It counts the ways to distribute the bad items over the buckets.
 pub fn exact(cut: Bucketing, needed: u32, bad: u32) -> f64 {
     let (kept, copies) = (cut.slots * cut.bucket, cut.slots * cut.bucket + cut.opened);
-    // Counts the ways to have this many bad items in the first buckets with fewer than `needed` in each: a
-    // convolution.
+    // This counts the ways to have this many bad items in the first buckets, with fewer than `needed` in
+    // each: a convolution.
     let mut ways = vec![0.0; bad as usize + 1];
     ways[0] = 1.0;
     for _ in 0..cut.slots {
@@ -59,9 +59,9 @@ pub fn exact(cut: Bucketing, needed: u32, bad: u32) -> f64 {
     hidden * (1.0 - ways[bad as usize] / choose(kept, bad))
 }
 
-/// Returns the probability that `bad` bad items go unnoticed and all buckets have a property. An opened bad
-/// item is missed with probability `missed`; a bucket with `k` bad items has the property with probability
-/// `kind(k)`.
+/// Returns the probability that `bad` bad items go unnoticed and that all buckets have a certain property. An
+/// opened bad item is missed with probability `missed`; a bucket with `k` bad items has the property with
+/// probability `kind(k)`.
 pub fn unnoticed(cut: Bucketing, bad: u32, missed: f64, kind: impl Fn(u32) -> f64) -> f64 {
     let bucket: Vec<f64> = (0..=cut.bucket).map(|k| choose(cut.bucket, k) * kind(k)).collect();
     let opened: Vec<f64> = (0..=cut.opened).map(|k| choose(cut.opened, k) * missed.powi(k as i32)).collect();
@@ -81,7 +81,8 @@ fn product(a: &[f64], b: &[f64], most: usize) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// One bad gate is opened and noticed with probability c/2L; with buckets of one it is used otherwise.
+    /// A single bad gate is opened and detected with probability c/2L. With buckets of one gate, it is used
+    /// otherwise.
     #[test]
     fn a_single_bad_gate() {
         let cut = Bucketing { slots: 3, bucket: 1, opened: 5 };
@@ -91,7 +92,8 @@ mod tests {
         assert!((unnoticed(cut, 1, 0.0, |_| 1.0) - 3.0 / 8.0).abs() < 1e-12);
     }
 
-    /// The bound of the cut-and-choose would be reached only if a bad gate in a bucket were always wrong.
+    /// The bound of the cut-and-choose is reached only if every bad gate in a bucket gives a wrong result,
+    /// which it does not always do.
     #[test]
     fn the_bound_is_not_exceeded() {
         use brickwork::jimu::parameters::GATES;

@@ -1,7 +1,7 @@
 //! Sessions with stock on disk: two real stores in a temporary folder, and changes of the stores, of the
 //! connection, or of a party.
 //!
-//! This module has the building blocks of attacks on stock; [`plays`] has the attacks.
+//! This module has the building blocks of attacks on stock; [`plays`] has the attacks themselves.
 
 pub mod plays;
 
@@ -52,7 +52,7 @@ static FILLED: LazyLock<PartyFolders> = LazyLock::new(|| {
     stores
 });
 
-/// Both parties' stores without OTs, which each run makes on the spot.
+/// Both parties' stores without OTs; each run makes its own OTs.
 static WITHOUT_OTS: LazyLock<PartyFolders> = LazyLock::new(|| {
     let stores = PartyFolders::empty();
     let met = stores.connect(StoreAction::FillWithoutOts, Default::default());
@@ -67,7 +67,7 @@ static HONEST: LazyLock<[ConnectionResult; 6]> = LazyLock::new(|| {
         .map(|what| what.begin().connect(what, Default::default()))
 });
 
-/// The purpose of a connection for both parties.
+/// The action of both parties on a connection.
 #[derive(Clone, Copy, PartialEq)]
 pub enum StoreAction {
     /// Make stock for [`RUNS`] runs.
@@ -113,12 +113,12 @@ type Lie = (Point, Box<dyn FnMut(&mut [u8]) + Send + Sync>);
 /// Rewrites a party's `n`th message of a tag.
 type Rewrite = (Tag, usize, Box<dyn FnMut(&mut Vec<u8>) + Send>);
 
-/// One end of a connection.
+/// One end of a connection, with its cheats.
 pub struct PartyLies {
     lies: Vec<Lie>,
     rewrite: Option<Rewrite>,
     faults: Arc<dyn Faults>,
-    /// The number of bytes that this party receives before the connection is cut.
+    /// The number of bytes that this party receives before the connection breaks.
     line: usize,
 }
 
@@ -157,7 +157,7 @@ impl PartyLies {
     }
 }
 
-/// A disk on which a change fails, and perhaps all later changes.
+/// A disk on which one change fails, or this change and all later ones.
 #[derive(Debug)]
 pub struct Failing {
     at: usize,
@@ -200,7 +200,7 @@ struct AlteredLine {
     socket: UnixStream,
     left: usize,
     read: Arc<AtomicUsize>,
-    /// The folder of the peer's segments, and their number when the peer had closed the connection.
+    /// The folder of the peer's segments. Their number is taken when the peer has closed the connection.
     peer: PathBuf,
     found: Arc<Mutex<Option<usize>>>,
 }
@@ -255,7 +255,7 @@ pub struct ConnectionResult {
     pub sent: [Vec<Sent>; 2],
     /// Bytes that a party received.
     pub read: [usize; 2],
-    /// For each party and run, whether the party had to recover its outputs.
+    /// For each party and run, whether the party recovered its outputs.
     pub recovered: [Vec<bool>; 2],
     /// For a party that found the connection closed: the number of the other party's segments at that time.
     pub found: [Option<usize>; 2],
@@ -308,7 +308,7 @@ impl PartyFolders {
         files
     }
 
-    /// Returns both parties' logs of the only epoch, without their own notes.
+    /// Returns both parties' logs of the only epoch, without the notes of each party.
     fn logs(&self) -> Result<[Vec<EpochEntry>; 2], String> {
         let log = |party| -> Result<Vec<EpochEntry>, Error> {
             let store = self.open(party)?;
@@ -326,7 +326,7 @@ impl PartyFolders {
         ])
     }
 
-    /// Returns whether all stock of a party is burned: its secrets and its segments are removed.
+    /// Returns whether all stock of a party is burned, so that its secrets and its segments are removed.
     fn is_burned(&self, party: Party) -> Result<bool, String> {
         let segments = self.segments(party).len();
         let store = self.open(party).map_err(|e| e.to_string())?;
@@ -371,7 +371,7 @@ impl PartyFolders {
                 log.lock().expect("no panic").push((tag, bytes.len()));
             }));
             let mut lies = side.lies;
-            // Honest parties have no hook.
+            // Honest parties get no hook.
             let alter = (!lies.is_empty()).then(|| -> brickwork::duplo::adversary::StateHook {
                 Box::new(move |point, bytes| {
                     lies.iter_mut().filter(|(at, _)| *at == point).for_each(|(_, lie)| lie(bytes))
@@ -434,7 +434,7 @@ impl PartyFolders {
         Ok(())
     }
 
-    /// Returns whether nothing of a party is burned.
+    /// Returns whether none of a party's stock is burned.
     fn is_whole(&self, party: Party) -> Result<bool, String> {
         let store = self.open(party).map_err(|e| e.to_string())?;
         let epochs = store.epochs().map_err(|e| e.to_string())?;
@@ -444,7 +444,7 @@ impl PartyFolders {
             }))
     }
 
-    /// Checks that both logs are equal and have at least so many runs; no item is in two runs.
+    /// Checks that both logs are equal and have at least this many runs, and that no item is in two runs.
     fn agree(&self, least: usize) -> Result<(), String> {
         let [mine, theirs] = self.logs()?;
         let used = mine.iter().filter(|entry| matches!(entry, EpochEntry::Use { .. })).count();
@@ -484,20 +484,21 @@ fn other(party: Party) -> Party {
     if party == Party::Garbler { Party::Evaluator } else { Party::Garbler }
 }
 
-/// Returns two sides, of which one has this change.
+/// Returns the ends of both parties, of which one has this change.
 fn only(party: Party, side: PartyLies) -> [PartyLies; 2] {
     let mut sides = [PartyLies::default(), PartyLies::default()];
     sides[party as usize] = side;
     sides
 }
 
-/// Returns messages as an observer sees them, except for the length of messages about logs, which varies.
+/// Returns messages as an observer sees them. The lengths of messages about logs are left out, because they
+/// vary.
 fn outside(sent: &[Sent]) -> Vec<Sent> {
     sent.iter().map(|&(tag, length)| (tag, if tag == msg::STANDINGS { 0 } else { length })).collect()
 }
 
-/// Returns the ending for a party; checks that the party sent a prefix of an honest party's messages, and not
-/// all of them if it noticed a cheat.
+/// Returns the ending for a party. It checks that the party's messages are the first ones of an honest party,
+/// and not all of them if it noticed a cheat.
 fn ending(met: &ConnectionResult, party: Party, what: StoreAction) -> Result<HonestEnding, String> {
     let (sent, honest) =
         (outside(&met.sent[party as usize]), outside(&HONEST[what as usize].sent[party as usize]));
@@ -513,17 +514,17 @@ fn ending(met: &ConnectionResult, party: Party, what: StoreAction) -> Result<Hon
         Err(Error::Io(_)) => HonestEnding::Gone,
         Err(other) => return Err(format!("the {party:?} ends with {other}")),
     };
-    // Rule (b) follows.
+    // Rule (b) then follows.
     let not_all = sent.len() < honest.len();
     let outputs =
         |party: Party| met.sent[party as usize].last().is_some_and(|(tag, _)| *tag == msg::OUTPUT_LABELS);
     let holds = match (party, ending) {
         (_, HonestEnding::Survived | HonestEnding::Recovered) => !not_all,
-        // While stock is made, the last message of each party leaves before the other's arrives, and depends
-        // on no secret.
+        // While stock is made, each party sends its last message before the other's arrives. This message
+        // depends on no secret.
         (_, HonestEnding::Gone) if what.makes().is_some() => true,
         (Party::Evaluator, _) => not_all && !outputs(party),
-        // The garbler's last message leaves before the evaluator's last message arrives.
+        // The garbler sends its last message before the evaluator's last message arrives.
         (Party::Garbler, HonestEnding::Gone) => true,
         (Party::Garbler, HonestEnding::Caught(Cheat::ForgedOutput | Cheat::UnexpectedMessage)) => {
             not_all || outputs(Party::Evaluator)
@@ -556,7 +557,7 @@ fn only_talk(met: &ConnectionResult, party: Party) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// The checks fail for runs that break the rules.
+    /// The checks must fail for runs that break the rules.
     #[test]
     fn who_says_too_much_is_told() {
         let lie = || PartyLies::lies(Point::ProgramSolderings(0), |solderings| solderings[3] ^= 4);
@@ -569,8 +570,8 @@ mod tests {
         assert!(ending(&met, Party::Evaluator, StoreAction::Run).is_err());
         met.sent[1] = vec![(msg::STAND, 0)];
         assert!(ending(&met, Party::Evaluator, StoreAction::Run).is_err());
-        // The garbler has sent all its messages before it sees forged outputs, which is allowed only in this
-        // case.
+        // The garbler has sent all its messages before it sees the forged outputs. This is allowed only in
+        // this case.
         let lie = || PartyLies::lies(Point::OutputLabels, |message| message[3] ^= 4);
         let mut met = PartyFolders::filled().connect(StoreAction::Run, only(Party::Evaluator, lie()));
         assert_eq!(

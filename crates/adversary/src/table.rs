@@ -13,9 +13,10 @@ struct Check {
     by: &'static str,
     what: &'static str,
     step: &'static str,
-    /// The probability of detecting one lie of its kind, unless the cut-and-choose bounds it.
+    /// The probability that the check detects one lie of its kind, unless the cut-and-choose determines it.
     seen: &'static str,
-    /// Rows whose cheats are in unit tests with the row's number in their names, instead of the catalogue.
+    /// Rows whose cheats are in unit tests, which have the row's number in their names, and not in the
+    /// catalogue.
     tests: &'static [u8],
 }
 
@@ -230,8 +231,8 @@ pub fn rows() -> Vec<String> {
     CHECKS.iter().map(row).collect()
 }
 
-/// Returns the measurements of the attacks on each check: the sum if the ending is certain, and otherwise
-/// each rate beside the predicted rate.
+/// Returns the measurements of the attacks on each check: the sum of all attacks if the ending is certain,
+/// and otherwise each rate beside the predicted one.
 fn measured(results: &[Result]) -> Vec<String> {
     let of = |check: &Check| {
         let counts = results

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use crate::Attack;
 
-/// The least probability of a count or a more extreme one, that of 4.5 standard deviations to one side. The
-/// catalogue has some hundred counts.
+/// Counts that are less probable than this are errors: the probability of 4.5 standard deviations to one
+/// side. The catalogue has some hundred counts, so a larger value would cause false errors.
 const UNLIKELY: f64 = 3.4e-6;
 
 /// The frequency of one ending of an attack.
@@ -64,14 +64,15 @@ pub fn who(cheater: Option<Party>) -> &'static str {
     }
 }
 
-/// Returns whether `count` of `trials` is likely for probability `p`, by the exact distribution, which is
-/// needed for small expectations. An ending of probability 0 or 1 must never or always happen.
+/// Returns whether `count` of `trials` is likely for probability `p`. It uses the exact distribution, which
+/// is needed for small expected counts. An ending with probability 0 must never happen, and one with
+/// probability 1 always.
 pub fn within(count: usize, trials: usize, p: f64) -> bool {
     if p <= 0.0 || p >= 1.0 {
         return count == if p <= 0.0 { 0 } else { trials };
     }
     let (n, odds) = (trials as f64, p / (1.0 - p));
-    // The logarithm of the probability of `count`, by the ratios of neighbouring counts.
+    // The logarithm of the probability of `count`, computed from the ratios of neighbouring counts.
     let log2 = (0..count)
         .fold(n * (1.0 - p).log2(), |log2, k| log2 + ((n - k as f64) / (k as f64 + 1.0) * odds).log2());
     let mut one = log2.exp2();

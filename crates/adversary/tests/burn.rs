@@ -1,9 +1,10 @@
-//! Rows 16, 20 and 21 of the table of attacks (docs/concepts/security.md, section 14), explored with loom: an
-//! item is burned before anything about it is sent. Both parties are threads, and a third thread stops them,
-//! one after the other, at every moment that the scheduler allows. The model uses the real [`EpochState`] of
-//! a log.
+//! Rows 16, 20 and 21 of the table of attacks (docs/concepts/security.md, section 14), explored with loom: a
+//! party burns an item before it sends any data of the item. Both parties are threads, and a third thread
+//! stops them, one after the other, at every moment that the scheduler allows. The model uses the real
+//! [`EpochState`] of a log.
 //!
-//! `store::model` searches more (filling, old copies of a folder); here loom chooses the interleavings.
+//! `store::model` searches more actions (filling, old copies of a folder). Here loom explores the orders of
+//! steps of real threads.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -20,7 +21,7 @@ const ID: EpochId = [3; 32];
 /// The order in which a party burns an item and sends data of it.
 #[derive(Clone, Copy)]
 enum Order {
-    /// Burn the item, receive the peer's message that it has burned it, too, then send.
+    /// Burn the item, wait for the peer's message that it has burned the item, too, and then send.
     BothBurnThenSend,
     SendThenBurn,
 }
@@ -46,7 +47,7 @@ struct World {
     /// The pair of each party's store.
     stores: [Mutex<Acquaintance>; 2],
     lines: [(Mutex<Line>, Condvar); 2],
-    /// By party: items of which something was sent.
+    /// By party: the items of which it has sent data.
     sent: [Mutex<BTreeSet<u64>>; 2],
 }
 
@@ -108,7 +109,7 @@ impl World {
         if self.lines[me].0.lock().unwrap().closed { Err(Gone) } else { Ok(()) }
     }
 
-    /// Makes the next item's use durable; returns the item.
+    /// Writes the use of the next item to disk; returns the item.
     fn burn(&self, me: usize) -> Result<u64, Gone> {
         self.lives(me)?;
         let mut log = self.disks[me].lock().unwrap();
@@ -210,7 +211,7 @@ fn explore(order: Order) {
         for party in parties {
             party.join().unwrap();
         }
-        // An item is burned at both parties if any party has sent something of it.
+        // If a party has sent data of an item, the item must be burned at both parties.
         for me in 0..2 {
             let sent = world.sent[me].lock().unwrap().len() as u64;
             let burned = |log: &Mutex<EpochState>| log.lock().unwrap().gone(serial(1, 0)) >= sent;

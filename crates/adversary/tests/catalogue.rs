@@ -22,7 +22,7 @@ fn every_attack_ends_as_its_row_requires() {
     }
 }
 
-/// Every row is in the catalogue, except rows that only a test of one function can show.
+/// Every row is in the catalogue, except rows that only a test of a single function can show.
 #[test]
 fn every_row_and_every_check_is_there() {
     let all = catalogue();
@@ -31,12 +31,13 @@ fn every_row_and_every_check_is_there() {
     for &cheat in CHEATS {
         let seen =
             all.iter().any(|a| a.endings.iter().any(|(ending, _)| *ending == HonestEnding::Caught(cheat)));
-        // Two labels of one colour need a collision of BLAKE3; a unit test provokes this check.
+        // Two accepted labels of one colour need a collision of BLAKE3, so a unit test provokes this check.
         assert_eq!(seen, cheat != Cheat::ThirdLabel, "{cheat:?}");
     }
 }
 
-/// Rule (d): for each check that can fail while a store has secrets, a cheat burns these secrets.
+/// Rule (d): for each check that can fail while a store has secrets, the catalogue has a cheat that burns
+/// these secrets.
 #[test]
 fn every_check_burns() {
     let all = catalogue();
@@ -44,7 +45,7 @@ fn every_check_burns() {
         let burns = all
             .iter()
             .any(|a| a.variant.contains("burn") && a.endings == [(HonestEnding::Caught(cheat), 1.0)]);
-        // Base OTs precede the secrets; a third label needs a collision.
+        // Base OTs come before there are secrets, and a third label needs a collision.
         assert_eq!(
             burns,
             ![Cheat::BaseOtPoint, Cheat::BaseOtIdentity, Cheat::BaseOtVector, Cheat::ThirdLabel]
@@ -64,7 +65,7 @@ fn names_and_probabilities_make_sense() {
     for attack in &all {
         let total: f64 = attack.endings.iter().map(|(_, p)| p).sum();
         assert!((total - 1.0).abs() < 1e-9 && (1..=30).contains(&attack.row), "{}", attack.variant);
-        // A reader of one story has not read the story before it in the list.
+        // A story must not refer to another story, because its reader has not read the others.
         let refers = ["The same with", "The same when", "The same,"]
             .iter()
             .any(|start| attack.story.starts_with(start));
@@ -76,7 +77,7 @@ fn names_and_probabilities_make_sense() {
     assert!(twice.is_none(), "a story twice: {twice:?}");
 }
 
-/// The catalogue reports an attack that leaves the run honest.
+/// The catalogue reports an error if a run with an attack ends like an honest run.
 #[test]
 fn what_does_not_end_as_predicted_is_told() {
     let mut attack = catalogue().into_iter().find(|a| a.variant == "flipped_table").unwrap();
@@ -88,7 +89,7 @@ fn what_does_not_end_as_predicted_is_told() {
     assert_eq!(attack.cheater, Some(Party::Garbler));
 }
 
-/// The sampler agrees with the exact figures for small parameters, in a million trials each.
+/// The sampler agrees with the exact figures for small parameters, with a million trials for each.
 #[test]
 fn the_sampler_agrees_with_the_exact_figures() {
     let figures = [

@@ -1,4 +1,4 @@
-//! A deliberate death of a party in a test prints nothing, and no other panic is taken for such a death.
+//! If a test kills a party on purpose, the panic is not printed. All other panics are.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::sync::Arc;

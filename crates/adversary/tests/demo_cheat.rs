@@ -1,4 +1,4 @@
-//! The program that `brickwork demo-cheat` starts, as another process.
+//! The program that `brickwork demo-cheat` starts, tested as another process.
 
 use std::process::{Command, Output};
 
@@ -13,7 +13,7 @@ fn object(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("one JSON object on stdout")
 }
 
-/// Runs the program in both forms; both must succeed.
+/// Runs the program with and without `--json`; both runs must succeed.
 fn good(arguments: &[&str]) -> (String, Value) {
     let human = run(arguments);
     assert_eq!(human.status.code(), Some(0), "{}", String::from_utf8_lossy(&human.stderr));

@@ -97,14 +97,14 @@ fn run(left: [usize; 2], at_a_time: usize) -> Run {
     Run { results, read: read.map(|r| *r.lock().unwrap()), ends: ends.map(|e| e.lock().unwrap().clone()) }
 }
 
-/// Cuts the bytes that one party reads.
+/// Cuts the connection while one party reads.
 fn cut_at(victim: usize, cut: usize, total: usize) {
     let mut left = [usize::MAX; 2];
     left[victim] = cut;
     let outcome = run(left, usize::MAX);
     assert!(matches!(outcome.results[victim], Err(Error::Io(_))), "party {victim}, cut at {cut} of {total}");
     assert_eq!(outcome.read[victim], cut);
-    // The other party finds the connection closed, or has finished before.
+    // The other party finds the connection closed, or has already finished.
     match &outcome.results[1 - victim] {
         Err(Error::Io(_)) => {}
         Ok(report) => assert_eq!(report.outputs, [true]),
@@ -126,7 +126,7 @@ fn row_20_the_connection_is_cut() {
                 .filter(|&cut| cut < total)
                 .collect(),
         };
-        // Runs mostly wait for messages, so more of them run at a time than there are cores.
+        // Runs mostly wait for messages, so there are more of them at a time than cores.
         let next = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..RUNS_AT_A_TIME {
@@ -197,7 +197,7 @@ fn row_18_lengths_that_nobody_has_memory_for() {
 fn row_18_a_flood_and_silence() {
     // A mebibyte of messages with any other tag is refused.
     assert!(told(vec![0x54; 1 << 20]).is_cheat(Cheat::UnexpectedMessage));
-    // Keep-alive frames come, and then nothing: the stream's own deadline ends the run.
+    // The peer sends keep-alive frames, and then nothing. The timeout of the stream ends the run.
     let silent = told([0xff, 0, 0, 0, 0].repeat(1000));
     assert!(
         matches!(&silent, Error::Io(e)
@@ -317,10 +317,10 @@ fn out_of_place(party: usize, edit: Edit, all: usize) {
     let next_is_alike =
         |at: usize| said[party].get(at + 1).is_some_and(|next| next.form() == said[party][at].form());
     let expected = match edit {
-        // No party reads after the last message.
+        // After the last message no party reads, so a repetition has no effect.
         Edit::Twice(at) if at + 1 == all => End::Right,
-        // The repetition is noticed at once, or after later messages of the same form have taken each other's
-        // places.
+        // The repetition is noticed at once. If later messages have the same form, each takes the place of
+        // the next, and it is noticed after them.
         Edit::Twice(_) => End::Caught(Cheat::UnexpectedMessage),
         Edit::Swapped(at) if !next_is_alike(at) => End::Caught(Cheat::UnexpectedMessage),
         Edit::Swapped(at) => {
@@ -330,7 +330,7 @@ fn out_of_place(party: usize, edit: Edit, all: usize) {
     };
     assert_eq!(victim, expected, "party {party}, {edit:?}");
     match edit {
-        // A garbler that receives a seed twice answers the repeated one.
+        // If a garbler receives a seed twice, it answers the repeated one.
         Edit::Twice(at) if said[party][at].tag == SEED && next_is_alike(at) => {
             assert_eq!(other, End::Caught(Cheat::Opening))
         }
@@ -349,7 +349,7 @@ fn row_18_messages_come_twice_or_in_another_order() {
         said.iter().flatten().all(|message| message.bytes <= MAX_FRAME_BYTES),
         "every message is one frame"
     );
-    // A message cannot come after the next message if its sender waits for an answer in between.
+    // If a sender waits for an answer between two messages, they cannot be exchanged.
     let in_one_go = |said: &[Said]| {
         (1..said.len()).filter(|&k| said[k - 1].read == said[k].read).map(|k| Edit::Swapped(k - 1)).collect()
     };

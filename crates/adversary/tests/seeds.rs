@@ -1,4 +1,4 @@
-//! Replays the seeds of the fuzz targets, and the findings of fuzzing, on the stable compiler.
+//! Replays the seeds of the fuzz targets, and the inputs that fuzzing found, with the stable compiler.
 
 #[path = "../../../fuzz/targets/altered.rs"]
 mod altered;
@@ -54,7 +54,7 @@ const UNDERSTOOD: [&str; 24] = [
 #[test]
 fn messages() {
     replay("messages", 0, 50, |name, seed| {
-        // A peer's report about its logs is accepted with any content, unless it is too long.
+        // A peer's report about its logs is accepted with any content unless it is too long.
         let good = UNDERSTOOD.contains(&name) || name.starts_with("standings_") && name != "standings_huge";
         assert_eq!(messages::messages(seed), good, "{name}");
     });
@@ -134,7 +134,7 @@ fn stores() {
         }
     });
     replay("store", 60, 26, |name, seed| {
-        // Files are slow, and edits of files are not cut off.
+        // Tests of files are slow, and tests of edits to files need not be limited.
         if !name.starts_with("files") {
             store::store(seed);
         }
@@ -146,7 +146,7 @@ fn stores() {
 
 #[test]
 fn garblings() {
-    // A garbling is read; the name of an invalid file tells the fault.
+    // A garbling is read. The name of an invalid file tells what is wrong.
     replay("garbling", 0, 30, |name, seed| {
         assert_eq!(garbling::garbling(seed), !name.starts_with("bad_"), "{name}");
     });

@@ -35,8 +35,8 @@ pub fn catalogue() -> Vec<Attack> {
     all.0
 }
 
-/// Draws a guess of the lowest byte of an offset, or of the sum of both offsets without one's last bit; the
-/// guess ends in 1.
+/// Guesses the lowest byte of an offset, or of the sum of both offsets if the last bit of one is left out.
+/// The guess ends in 1.
 fn guess(rng: &mut Rng) -> u8 {
     (rng.below(128) << 1) as u8 | 1
 }
@@ -93,7 +93,7 @@ fn ots(all: &mut Catalogue) {
     });
 }
 
-/// Adds 2 to ciphertext number `k` and to the compared word, as if the other party's share of x were 1.
+/// Adds 2 to ciphertext `k` and to the compared word, as if the other party's share of x were 1.
 fn bet(case: Case, party: Party, k: usize) -> Case {
     let case = case.lie(party, Point::Ciphertexts, flip(COMPARED, k, 1));
     case.lie(party, Point::Compared, flip(COMPARED, k, 1))
@@ -152,8 +152,8 @@ fn leaky_ands(all: &mut Catalogue) {
         all.add((3, guessed), told, cheater, endings, move |rng| {
             let guess = guess(rng);
             let case = Case::new(&toy(), rng).comparing(8).lie(cheater, Point::Bits, flip(1, 0, 0));
-            // Both parties continue with the lie. So their words differ by the sum of both offsets, where one
-            // offset is without its last bit.
+            // Both parties continue with the lie. So their words differ by the sum of both offsets, if the
+            // last bit of one offset is left out.
             case.lie(cheater, Point::Compared, move |_, words| words[0] ^= guess)
         });
     }
@@ -172,7 +172,8 @@ fn leaky_ands(all: &mut Catalogue) {
 }
 
 fn triples(all: &mut Catalogue) {
-    // Two layers of differences of two gates each come first, then both factors of either gate.
+    // The first differences are those of two layers with two gates each. After them come both factors of each
+    // gate.
     for (cheater, layers, factors, story, told) in [
         (
             Garbler,
@@ -379,7 +380,7 @@ fn answers(all: &mut Catalogue) {
 }
 
 fn reports(all: &mut Catalogue) {
-    // The garbler alters the values of four ports, of the first gate, and of the last gate.
+    // The garbler alters the values of ports, of the first gate, and of the last gate; there are four ports.
     for (first, values, named, tagged, story, told) in [
         (
             0,
@@ -470,7 +471,7 @@ fn order(all: &mut Catalogue) {
     });
 }
 
-/// Messages with an additional byte, and their senders.
+/// Messages with an additional byte: the sender, the tag and the attack.
 const LONGER: [(Party, Tag, &str, &str); 19] = [
     (Garbler, softspoken::msg::TREES, "garblers_trees", "An additional byte after the garbler's trees."),
     (

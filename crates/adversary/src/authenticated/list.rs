@@ -27,7 +27,7 @@ const GUESSED: usize = 3000;
 /// The row and the variant.
 pub(super) type Name = (u8, &'static str);
 
-/// An additional condition on a run.
+/// A condition on a run, in addition to its ending.
 type Rule = fn(&Outcome) -> Result<(), String>;
 
 /// Returns the ending in which a check fails.
@@ -62,7 +62,7 @@ impl Catalogue {
         });
     }
 
-    /// Adds an attack with a play of its own.
+    /// Adds an attack with a function of its own that plays it.
     pub fn play(
         &mut self,
         (row, variant): Name,
@@ -81,7 +81,7 @@ impl Catalogue {
         self.0.push(Attack { protocol: PROTOCOL, row, variant, story, cheater, endings, trials, play });
     }
 
-    /// Adds an attack on a run.
+    /// Adds an attack on a run of the protocol.
     pub fn add(
         &mut self,
         name: Name,
@@ -105,7 +105,7 @@ impl Catalogue {
         self.add(name, story, cheater, vec![(caught(check), 1.0)], move |rng| cheat(Case::new(&toy(), rng)));
     }
 
-    /// Adds an attack that this check detects at a rate, and that has no effect otherwise.
+    /// Adds an attack that this check detects with some probability, and that has no effect otherwise.
     pub fn at_rate(
         &mut self,
         name: Name,

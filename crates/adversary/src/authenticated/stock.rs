@@ -1,5 +1,5 @@
-//! Cheats about stock: attempts that are broken off before the cheat is detected (row 6), and items that are
-//! used twice (row 20). Both parties are real, with stores on disk.
+//! Cheats about stock: a cheater breaks the connection before its cheat is detected (row 6), or uses items
+//! twice (row 20). Both parties are real, with stores on disk.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use brickwork_harness::stores::{BOTH, ConnectionEnds, SeenMessages, Stores, dyin
 use super::list::{Catalogue, toy};
 use crate::family::Played;
 
-/// The number of runs for which there is stock.
+/// The number of runs for which the stock is enough.
 const RUNS: usize = 3;
 
 /// The purpose of a connection.
@@ -33,8 +33,8 @@ const ZEROS: [&[bool]; 2] = [&[false], &[false; 2]];
 /// Changes a cheater's state at a point.
 type Lie = fn(Point, &mut [u8]);
 
-/// Connects both parties over these ends. A cheater may change its state; a party that goes away dies at the
-/// chosen message.
+/// Connects both parties over these channels. A cheater may change its state. A party may die at a chosen
+/// message.
 fn meet(
     stores: &Stores,
     lines: ConnectionEnds,
@@ -99,9 +99,9 @@ fn other(party: Party) -> Party {
     BOTH[1 - party as usize]
 }
 
-/// The evaluator bets on the garbler's share of an x, and goes away before it opens its coin if the garbler's
-/// answer shows that the bet was wrong. If the evaluator lost, the garbler counts the attempt; if it won, it
-/// has gained nothing yet, because the made items are right.
+/// The evaluator bets on the garbler's share of an x. If the garbler's answer shows that it lost the bet, it
+/// closes the connection before it opens its coin. If the evaluator lost, the garbler counts an attempt. If
+/// it won, it has gained nothing yet, because the items are right.
 fn bets_and_goes(rng: &mut Rng) -> Played {
     let stores = Stores::empty();
     // The bet assumes that the garbler's share is 1.
@@ -118,7 +118,7 @@ fn bets_and_goes(rng: &mut Rng) -> Played {
     match ending(&end)? {
         Ending::Gone => {
             must(counted == 1 && risked.len() == 1, "an attempt counts")?;
-            must(risked[0] <= -46.4, "64 attempts are worth three fourths of 2^-s at most")?;
+            must(risked[0] <= -46.4, "64 attempts have a risk of three fourths of 2^-s at most")?;
         }
         _ => {
             must(counted == 0, "what was made is no attempt")?;
@@ -128,8 +128,8 @@ fn bets_and_goes(rng: &mut Rng) -> Played {
     ending(&end)
 }
 
-/// A party goes away once it knows the coin, three times: the other party counts each attempt with the same
-/// risk.
+/// A party closes the connection when it knows the coin, three times. The other party counts each attempt
+/// with the same risk.
 fn goes_with_the_coin(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played {
     let (stores, seed) = (Stores::empty(), seed(rng));
     let (mut first, mut last) = (None, Ok(Ending::Survived));
@@ -150,8 +150,8 @@ fn goes_with_the_coin(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played 
     last
 }
 
-/// A party returns with a copy of its folder from before a run, to run on the same items again. Both parties
-/// refuse, and the stock of both is burned.
+/// A party continues with a copy of its folder from before a run, to run on the same items again. Both
+/// parties refuse, and burn the stock.
 fn old_copy(cheater: Party, rng: &mut Rng) -> Played {
     let (stores, copy) = (Stores::empty(), tempfile::tempdir().map_err(|error| error.to_string())?);
     honest(&stores, StoreAction::Fill, rng)?;
@@ -183,8 +183,8 @@ fn copied(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A party goes away in the middle of a run, to run on the same items again. Both parties have burned the
-/// items, and the next run sends others.
+/// A party closes the connection in the middle of a run, to run on the same items again. Both parties have
+/// burned the items, so the next run uses other items.
 fn breaks_off(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played {
     let (stores, seen) = (Stores::empty(), SeenMessages::default());
     honest(&stores, StoreAction::Fill, rng)?;
@@ -193,8 +193,8 @@ fn breaks_off(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played {
         meet(&stores, dying(cheater, instead_of, 1, &noted, &seen), StoreAction::Run, [None; 2], seed(rng));
     let again =
         meet(&stores, dying(cheater, Tag(0), 1, &noted, &seen), StoreAction::Run, [None; 2], seed(rng));
-    must(again.iter().all(Result::is_ok), "the next run is right")?;
-    let mut seen = seen.lock().map_err(|_| "a party died with it")?.clone();
+    must(again.iter().all(Result::is_ok), "the outputs of the next run are right")?;
+    let mut seen = seen.lock().map_err(|_| "a party died together with its peer")?.clone();
     let all = seen.len();
     seen.sort();
     seen.dedup();
@@ -202,7 +202,7 @@ fn breaks_off(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played {
     for party in BOTH {
         let left = |part: &Inventory| part.batches.iter().map(|batch| batch.left).min();
         let left: Vec<_> = parts(&stores, party)?.iter().filter_map(left).collect();
-        must(left.iter().sum::<u64>() <= RUNS as u64, "items of both runs are gone")?;
+        must(left.iter().sum::<u64>() <= RUNS as u64, "the items of both runs are used up")?;
     }
     ending(&ends[other(cheater) as usize])
 }

@@ -18,13 +18,14 @@ pub struct Attack {
     pub variant: &'static str,
     /// The action of the cheater, and its possible gain.
     pub story: &'static str,
-    /// The cheater; nobody if a disk, a connection or a machine fails.
+    /// The cheater, or `None` if a disk, a connection or a machine fails.
     pub cheater: Option<Party>,
     /// Every way in which a run may end for the other party, with its exact probability.
     pub endings: Vec<(HonestEnding, f64)>,
-    /// The number of runs that distinguishes the rates from similar ones; few if the ending is certain.
+    /// The number of runs that is needed to distinguish the rates from similar ones. It is small if the
+    /// ending is certain.
     pub trials: usize,
-    /// Plays the attack once; returns the ending for the honest party, or the broken rule.
+    /// Plays the attack once. It returns the ending for the honest party, or the rule that was broken.
     pub play: Box<dyn Fn(&mut Rng) -> StorePlayed + Send + Sync>,
 }
 
@@ -78,7 +79,7 @@ impl Catalogue {
         self.0.push(Attack { row, variant, story, cheater: Some(cheater), endings, trials, play });
     }
 
-    /// Adds an attack with a play of its own and a certain ending.
+    /// Adds an attack with a certain ending and a function of its own that plays it.
     pub(super) fn played(
         &mut self,
         (row, variant): Name,
@@ -112,8 +113,8 @@ impl Catalogue {
         let hidden = choose(cut.slots * cut.bucket + cut.opened - bad, cut.opened)
             / choose(cut.slots * cut.bucket + cut.opened, cut.opened);
         let ruined = exact(cut, bad_for(cut, BucketRule::COMPONENT) as u32, bad);
-        // Bit 0 gives a valid label for the opposite bit, so two labels are valid; any other bit gives an
-        // invalid label, and the other copies of the bucket make up for it.
+        // A flip of bit 0 gives the valid label of the opposite bit, so two labels are valid. Any other flip
+        // gives an invalid label, and the other copies of the bucket give the valid one.
         let (wins, else_) = if bit == 0 {
             (HonestEnding::Fooled, HonestEnding::Recovered)
         } else {

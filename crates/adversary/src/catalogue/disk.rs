@@ -40,7 +40,7 @@ fn flips(place: usize, bits: u8) -> impl FnMut(&mut [u8]) + Send + Sync + 'stati
     move |bytes| bytes[place] ^= bits
 }
 
-/// Makes every codeword of a message wrong at the correction of its first commitment.
+/// Makes every new commitment of a message invalid, by a wrong correction.
 fn no_codewords(rows: &mut [u8]) {
     rows.chunks_mut(16).for_each(|row| row[0] ^= 1);
 }

@@ -1,4 +1,4 @@
-//! Attacks on the connection, by a peer or a stranger, and on randomness.
+//! Attacks on the connection, by a peer or by a stranger, and attacks on the randomness.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -132,7 +132,7 @@ fn said() -> Result<[Vec<Message>; 2], String> {
     Ok(said.map(|said| std::mem::take(&mut *said.lock().expect("no panic"))))
 }
 
-/// Checks that no part of a message with the length of a key occurs in two sessions of a party, except for
+/// Checks that no part of a party's messages that is as long as a key occurs in two sessions, except for
 /// public values.
 fn nothing_twice(role: Party) -> StorePlayed {
     let [one, two] = [said()?, said()?].map(|mut said| std::mem::take(&mut said[role as usize]));

@@ -102,7 +102,7 @@ fn caught(check: impl Into<brickwork::Cheat>) -> Ending {
     Ending::Caught(check.into())
 }
 
-/// The garbler's messages of openings for the toy program's gates, by number.
+/// The numbers of the garbler's messages that open gates of the toy program.
 mod opened {
     use super::{Tag, ihash};
 
@@ -140,7 +140,7 @@ pub fn catalogue() -> Vec<Attack> {
 }
 
 fn ots(all: &mut Catalogue) {
-    // In these attacks the base OTs run, instead of a dealer.
+    // These attacks run real base OTs instead of using a dealer.
     let real = |rng: &mut Rng| {
         let toy = Toy::new(Unit::Gates);
         Case::new(&toy.program, toy.sizes, rng)
@@ -180,7 +180,7 @@ fn ots(all: &mut Catalogue) {
             case.sends(Evaluator, extension::msg::CHECK, nth, |answer| answer[16] ^= 1)
         });
     }
-    // The first OTs belong to the watched symbols, and the last ones mask combinations.
+    // The first OTs are those of the watched symbols, and the last ones mask combinations.
     for (variant, block, last, story) in [
         (
             "other_choice_in_the_first_block",
@@ -278,8 +278,7 @@ fn hashes(all: &mut Catalogue) {
         "The garbler names combined words that do not belong to its hashed words.",
         |words| words.iter_mut().for_each(|byte| *byte ^= 1),
     );
-    // A label that differs from another label only in the first symbol agrees in at most ℓ − 1 symbols of the
-    // code.
+    // Two labels that differ only in the first symbol agree in at most ℓ − 1 symbols of the codeword.
     let weak = HashParameters::new(96, 48, 8, 3).expect("sizes of a hash");
     let level = HashLevel { labels: weak, ..HashLevel::of(40).expect("a level") };
     let passes = all_among(47, 96, 3);
@@ -289,7 +288,7 @@ fn hashes(all: &mut Catalogue) {
     let passed = caught(Cheat::EmptyBucket);
     let endings = vec![(caught(Cheat::Soldering), 1.0 - passes), (passed, passes)];
     all.add((11, "another_soldering_of_96"), story, Garbler, endings, move |rng| {
-        // The wire follows the constant's wire.
+        // The wire comes after that of the constant.
         weakly_hashed(level, rng).lie(Garbler, Point::Circuit, |_, labels| labels[48] ^= 1)
     });
     let story = "With three watched symbols of 96: the garbler sends a wrong label of its input, which \
@@ -321,7 +320,7 @@ fn hashes(all: &mut Catalogue) {
         "The garbler tells the same lie about two permutation messages, so that the two lies cancel in a sum \
          of both.",
         |words| {
-            // A symbol of six bits opens a message, so four of them fill three bytes.
+            // A message is opened by a symbol of six bits, so four messages fill three bytes.
             words[0] ^= 1;
             words[3] ^= 1;
         },
@@ -335,8 +334,8 @@ fn bad_gates(all: &mut Catalogue, name: Name, story: &'static str, cut: Bucketin
     let (bucket, any) = (cut.bucket, unnoticed(cut, bad, 0.5, |_| 1.0));
     let noticed = (caught(Cheat::OpenedGate), 1.0 - any);
     let endings = if opposite {
-        // No bad gate of a bucket gives a wrong result, or all gates of a whole bucket do, or the evaluator
-        // has two labels.
+        // The cases for a bucket: none of its bad gates gives a wrong result, or all of its gates do, or the
+        // evaluator has two labels.
         let none = unnoticed(cut, bad, 0.5, half);
         let agree = unnoticed(cut, bad, 0.5, |k| half(k) * if k == bucket { 2.0 } else { 1.0 });
         vec![
@@ -603,12 +602,12 @@ fn gives_the_offset_away(case: Case, toy: &Toy) -> Case {
     case.lie(Garbler, Point::GateOutputs, move |delta, outputs| add(outputs, delta, [gate]))
 }
 
-/// Adds attacks on messages that are read with Δ: the garbler hashes non-codewords and hopes that some
-/// symbols are not watched.
+/// Adds attacks on messages that are read with Δ: the garbler hashes words that are not codewords, and hopes
+/// that the wrong symbols are not watched.
 fn reading(all: &mut Catalogue) {
     let hash = HashLevel::of(40).expect("a level").permutations;
     let (n, w) = (hash.n(), hash.w());
-    // Two messages of the setup, five of labels and four of permutation bits come first.
+    // The first messages are two of the setup, five with labels and four with permutation bits.
     const READ: usize = 11;
     for (variant, count, story) in [
         (
@@ -781,7 +780,7 @@ fn order(all: &mut Catalogue) {
             "The garbler's solderings are late and wrong, and all later messages arrive before them: nothing \
              is evaluated before the solderings are checked.",
         ),
-        // The outputs leave after this message.
+        // The outputs are sent after this message.
         (
             "decoding_stalls_and_fails",
             opened::DECODING,
@@ -866,7 +865,7 @@ fn said() -> Result<[Vec<Vec<u8>>; 2], String> {
     Ok(said.map(|said| std::mem::take(&mut *said.lock().expect("no panic"))))
 }
 
-/// Checks that no part of a party's messages with the length of a key occurs in two runs.
+/// Checks that no part of a party's messages that is as long as a key occurs in two runs.
 fn nothing_twice(role: Party) -> Played {
     let [one, two] = [said()?, said()?].map(|mut said| std::mem::take(&mut said[role as usize]));
     match one.iter().zip(&two).position(|(one, two)| one.len() >= 16 && one == two) {

@@ -2,7 +2,7 @@
 
 use crate::sampler::choose;
 
-/// Returns the probability that all of `few` symbols, drawn out of `n`, lie among `of` given symbols.
+/// Returns the probability that all of `few` symbols, drawn from n, are among `of` given symbols.
 pub(super) fn all_among(of: usize, n: usize, few: usize) -> f64 {
     choose(of as u32, few as u32) / choose(n as u32, few as u32)
 }

@@ -32,8 +32,8 @@ impl Toy {
     }
 }
 
-/// Makes a run of `slots` AND gates, each in a component of its own with a bit of either party, all results
-/// to both, with a random challenge.
+/// Makes a run of `slots` AND gates with a random challenge. Each gate is in a component of its own, with a
+/// bit of each party, and both parties learn all results.
 pub(super) fn products(slots: u32, unit: Unit, copies: [u32; 2], rng: &mut Rng) -> Case {
     let program = ands(slots, Recipient::Both);
     Case::new(&program, small(&program, unit, copies), rng).cheap(rng)

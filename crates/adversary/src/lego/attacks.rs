@@ -47,7 +47,7 @@ fn in_buckets() -> Vec<usize> {
 }
 
 fn ots(all: &mut Catalogue) {
-    // In these attacks the base OTs run, instead of a dealer.
+    // These attacks run real base OTs instead of using a dealer.
     let real = |rng: &mut Rng| {
         let [gates, authenticators, inputs] = TOY;
         Case::new(&Arc::new(toy()), Some(cuts(gates, authenticators, inputs)), rng)
@@ -164,7 +164,7 @@ fn commitments(all: &mut Catalogue) {
     }
 }
 
-/// Returns the rates for a garbler that made `bad` gates wrong in all rows: such a gate is noticed if it is
+/// Returns the rates if the garbler made `bad` gates wrong in all rows: such a gate is detected if it is
 /// opened.
 fn wrong_everywhere(cut: Bucketing, bad: u32, opposite: bool) -> Vec<(Ending, f64)> {
     let (bucket, any) = (cut.bucket, unnoticed(cut, bad, 0.0, |_| 1.0));
@@ -178,14 +178,15 @@ fn wrong_everywhere(cut: Bucketing, bad: u32, opposite: bool) -> Vec<(Ending, f6
     vec![noticed, (caught(Cheat::NoValidLabel), any - lives), (Ending::Survived, lives)]
 }
 
-/// Returns the rates for gates that are wrong in two rows, for one colour of their left input. An opened gate
-/// is noticed half of the time, and a gate in a bucket is wrong half of the time.
+/// Returns the rates for gates that are wrong in two rows, those for one colour of the left input. An opened
+/// gate is noticed half of the time, and a gate in a bucket is wrong half of the time.
 fn wrong_for_one_colour(cut: Bucketing, bad: u32, opposite: bool) -> Vec<(Ending, f64)> {
     let half = |k: u32| 0.5_f64.powi(k as i32);
     let (bucket, any) = (cut.bucket, unnoticed(cut, bad, 0.5, |_| 1.0));
     let noticed = (caught(Cheat::Opening), 1.0 - any);
     if opposite {
-        // No bad gate of a bucket is wrong, or all of a whole bucket are, or the evaluator has two labels.
+        // The cases for a bucket: none of its bad gates gives a wrong result, or all of its gates do, or the
+        // evaluator has two labels.
         let none = unnoticed(cut, bad, 0.5, half);
         let agree = unnoticed(cut, bad, 0.5, |k| half(k) * if k == bucket { 2.0 } else { 1.0 });
         return vec![
@@ -301,7 +302,7 @@ fn gates(all: &mut Catalogue) {
         let endings = wrong_for_one_colour(cut, bad, false);
         all.add((31, variant), story, Garbler, endings, move |rng| {
             let case = products(slots, with_good_authenticators(cut), rng);
-            // T_G matters where the left label has colour 1.
+            // T_G is used if the left label has colour 1.
             case.lie(Garbler, Point::Tables, flip(&(0..bad as usize).map(|k| 2 * k).collect::<Vec<_>>(), 5))
         });
     }
@@ -326,7 +327,7 @@ fn gates(all: &mut Catalogue) {
     let story = "The garbler knows the challenge and spoils opened gates in the row that is not checked: \
                  these gates are not used, so this has no effect.";
     all.always((31, "rows_that_are_not_opened"), Ending::Survived, Garbler, story, |case| {
-        // T_G matters where the left label has colour 1.
+        // T_G is used if the left label has colour 1.
         let spoiled = opened(GATES, TOY[0], 2).into_iter().filter(|(_, colours)| colours[0] == 0);
         let spoiled: Vec<usize> = spoiled.map(|(gate, _)| 2 * gate).collect();
         assert!(!spoiled.is_empty(), "a gate whose left input is opened at colour 0");
@@ -377,7 +378,7 @@ fn wire_authenticators(all: &mut Catalogue) {
         let one: [u8; 32] = hashes[..32].try_into().expect("a pair");
         hashes.chunks_exact_mut(32).for_each(|pair| pair.copy_from_slice(&one));
     });
-    // With one gate and two authenticators, two votes of three decide.
+    // In a bucket of one gate and two authenticators, two votes of three decide.
     let two_of_three = |opened: u32| cuts([1, 2], [2, opened], [3, 2]);
     let cut = Bucketing { slots: 4, bucket: 2, opened: 8 };
     let any = unnoticed(cut, 3, 0.0, |_| 1.0);
@@ -422,7 +423,7 @@ fn wire_authenticators(all: &mut Catalogue) {
     let story = "A wire authenticator of the challenge is opened to the wrong bit.";
     all.lies((11, "other_bit_of_an_authenticator"), Cheat::Opening, point, story, flip(&[1], 0));
 
-    // With two gates and one authenticator, two bad items of different kinds are a majority.
+    // In a bucket of two gates and one authenticator, two bad items of different kinds are a majority.
     let story = "One of 12 gates gives invalid labels, and one of 8 authenticators refuses every label. Each \
                  alone does little harm. Both in one bucket of two gates and one authenticator leave one \
                  good vote of three.";
@@ -448,7 +449,7 @@ fn wire_authenticators(all: &mut Catalogue) {
         (Ending::Survived, kept * 3.0 / 4.0),
     ];
     all.add((33, "an_authenticator_accepts_rubbish"), story, Garbler, endings, |rng| {
-        // The garbler itself would notice that label in an output of its own.
+        // In an output of its own, the garbler would notice this label.
         let program = ands(4, Recipient::Evaluator);
         let case = Case::new(&program, Some(cuts([2, 4], [1, 4], [3, 2])), rng).dealt(rng);
         let case = case.lie(Garbler, Point::GateOutputs, flip(&[0], 6));
@@ -497,7 +498,8 @@ fn input_authenticators(all: &mut Catalogue) {
         let case = products(4, cuts([2, 2], [3, 2], [3, 6]), rng);
         case.lie(Garbler, Point::InputHashes, flip(&[0, 1, 2, 3, 4, 5], 3))
     });
-    // A gate of the first bucket that computes NAND discloses Δ, as no such gate is opened.
+    // A gate of the first bucket computes NAND and reveals Δ. The attack makes sure that this gate is not
+    // opened.
     let endings =
         vec![(caught(Cheat::Opening), 1.0 - any), (Ending::Fooled, any - lives), (Ending::Recovered, lives)];
     let story = "Three of 18 input authenticators stand for the wrong bit, and a gate discloses Δ. If most \
@@ -750,7 +752,7 @@ fn order(all: &mut Catalogue) {
             "The garbler's proof of openings and solderings is late and wrong, and the labels of inputs \
              arrive before it.",
         ),
-        // The outputs leave after this proof.
+        // The outputs are sent after this proof.
         (
             "last_proof_stalls_and_fails",
             ANSWER,
@@ -831,7 +833,7 @@ fn said() -> Result<[Vec<Vec<u8>>; 2], String> {
     Ok(said.map(|said| std::mem::take(&mut *said.lock().expect("no panic"))))
 }
 
-/// Checks that no part of a party's messages with the length of a key occurs in two runs, except for its
+/// Checks that no part of a party's messages that is as long as a key occurs in two runs, except for its
 /// proposal.
 fn nothing_twice(role: Party) -> Played {
     let [one, two] = [said()?, said()?].map(|mut said| std::mem::take(&mut said[role as usize]));

@@ -1,4 +1,5 @@
-//! Cheats about gates from a store: a party that notices a cheat has burned the epoch, so a retry is refused.
+//! Cheats with gates from a store: if a party notices a cheat, it has burned the epoch, so it refuses a
+//! retry.
 
 use std::path::Path;
 
@@ -100,8 +101,7 @@ fn at(point: Point, alter: impl Fn(&mut [u8]) + Send + 'static) -> StateHook {
     })
 }
 
-/// A party cheats once: the other party notices the cheat and burns everything, and nothing is left for a
-/// retry.
+/// A party cheats once. The other party notices the cheat and burns all stock, so a retry finds none.
 fn noticed(cheater: Party, what: StoreAction, built: bool, alter: StateHook, rng: &mut Rng) -> Played {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     honest(folder.path(), built)?;

@@ -1,6 +1,6 @@
-//! Plays of attacks on two stores.
+//! Functions that play attacks on two stores.
 //!
-//! Each play checks all conditions. The honest party ends with a typed error after a prefix of an honest
+//! Each function checks all conditions. The honest party ends with a typed error after a prefix of an honest
 //! party's messages, and the affected stock is burned at both parties, so that a retry is refused.
 
 use super::*;
@@ -13,7 +13,7 @@ pub fn burns(what: StoreAction, cheater: Party, side: PartyLies) -> StorePlayed 
     burned(&stores, &met, what, cheater)
 }
 
-/// Plays a cheat that shows in a later honest run: a bucket of only bad copies.
+/// Plays a cheat that is detected only in a later honest run: a bucket with only bad copies.
 pub fn whole_bucket_burns() -> StorePlayed {
     static STOCK: LazyLock<PartyFolders> = LazyLock::new(|| badly_made(&[(0, 0, usize::MAX, 99)]));
     let stores = STOCK.copy();
@@ -27,8 +27,8 @@ fn burned(stores: &PartyFolders, met: &ConnectionResult, what: StoreAction, chea
         matches!(met.result[cheater as usize], Ok(()) | Err(Error::Io(_))),
         "the cheater was told something",
     )?;
-    // After the connection has closed, no stock is left to steal. The evaluator may have sent its last
-    // message without waiting.
+    // When the connection has closed, there is no stock that could be stolen. The evaluator may have sent its
+    // last message without waiting for the garbler.
     let found = met.found[cheater as usize];
     must(
         found == Some(0) || cheater == Party::Evaluator && found.is_none(),
@@ -39,7 +39,7 @@ fn burned(stores: &PartyFolders, met: &ConnectionResult, what: StoreAction, chea
     Ok(ending)
 }
 
-/// Plays a cheat before an epoch exists: nothing is burned, and a retry begins with other secrets.
+/// Plays a cheat before an epoch exists: no stock is burned, and a retry begins with other secrets.
 pub fn nothing_to_burn(cheater: Party, side: PartyLies) -> StorePlayed {
     let stores = PartyFolders::empty();
     let met = stores.connect(StoreAction::Fill, only(cheater, side));
@@ -54,8 +54,8 @@ pub fn nothing_to_burn(cheater: Party, side: PartyLies) -> StorePlayed {
     Ok(ending)
 }
 
-/// Makes stock with a garbler that knew the challenge: in these copies, a bit of the first committed output
-/// is wrong.
+/// Makes stock with a garbler that knew the challenge. In the given copies, a bit of the first committed
+/// output is wrong.
 fn badly_made(bad: &[(usize, usize, usize, usize)]) -> PartyFolders {
     let lie = |&(component, bucket, copies, bit): &(usize, usize, usize, usize)| -> Lie {
         let cut = stock_bucketing(&request(RUNS), component);
@@ -112,7 +112,7 @@ pub fn names_other_items(cheater: Party) -> StorePlayed {
     ending(&met, other(cheater), StoreAction::Run)
 }
 
-/// Plays row 16: one run more than the stock allows.
+/// Plays row 16: a program is run once more than the stock allows.
 pub fn used_up(party: Party) -> StorePlayed {
     let stores = PartyFolders::filled();
     (0..RUNS).try_for_each(|_| stores.works())?;
@@ -131,8 +131,8 @@ pub fn cut(what: StoreAction, party: Party, rng: &mut Rng) -> StorePlayed {
     ending(&met, party, what)
 }
 
-/// Plays row 21: a party is killed at any change of its disk, of which any part may be stored; afterwards
-/// both parties continue.
+/// Plays row 21: a party is killed at any change of its disk, and any part of the change may be stored.
+/// Afterwards both parties continue.
 pub fn killed(what: StoreAction, party: Party, rng: &mut Rng) -> StorePlayed {
     let never = Failing::killed(usize::MAX, 0);
     drop(what.begin().connect(what, only(party, PartyLies::fails(never.clone()))));
@@ -204,7 +204,7 @@ pub enum FileChange {
     Swap,
 }
 
-/// Plays row 23: the damage is found by a check of the store, and by a run that needs the damaged data.
+/// Plays row 23: the damage is found by a check of the store, and also by a run that needs the damaged data.
 pub fn damaged(damage: FileChange, party: Party, rng: &mut Rng) -> StorePlayed {
     let stores = PartyFolders::filled();
     let segments = stores.segments(party);
@@ -259,7 +259,7 @@ pub fn old_copy(party: Party, runs: usize) -> StorePlayed {
     let copy = stores.copy();
     (0..runs).try_for_each(|_| stores.works())?;
     stores.restore(party, &copy);
-    // The other party has burned the epochs that it used, and knows all of them.
+    // The other party has burned the epochs that it used, and still knows all of them.
     let met = stores.run();
     only_talk(&met, Party::Garbler)?;
     only_talk(&met, Party::Evaluator)?;
@@ -331,7 +331,8 @@ pub fn foreign_folder(party: Party, is_new: bool) -> StorePlayed {
 /// Plays row 25: a party lies about the position of its log.
 pub fn lies_about_its_log(cheater: Party) -> StorePlayed {
     let stores = PartyFolders::filled();
-    // The number of epochs, the first epoch's name, a kind and a number precede the head of its log.
+    // The head of the log comes after the number of epochs, the first epoch's identifier, a kind and a
+    // number.
     let head = 1 + 32 + 1 + 8;
     let lie = move |bytes: &mut Vec<u8>| bytes[head] ^= 1;
     let met = stores.connect(StoreAction::Run, only(cheater, PartyLies::rewrites(msg::STANDINGS, 0, lie)));
@@ -347,7 +348,7 @@ mod tests {
 
     use super::*;
 
-    /// The check for unburned stock fails if a party left its stock unburned.
+    /// The check that all stock is burned fails if a party left its stock unburned.
     #[test]
     fn what_is_not_burned_is_found() {
         let stores = PartyFolders::filled();

@@ -1,4 +1,4 @@
-//! LEGO, and rates for different inputs.
+//! The attacks on LEGO, and their rates for different inputs.
 
 use brickwork::lego::Cheat;
 use brickwork_adversary::family::{Attack, name};
@@ -11,7 +11,7 @@ fn runs(attack: &Attack) -> usize {
 
 crate::tests!(lego, runs, ["two_coordinates", "whole_bucket"]);
 
-/// The page has every check, and the reason why no cheater can provoke one of them.
+/// The page has every check. For one of them it has the reason why no cheater can make it fail.
 #[test]
 fn one_check_alone_cannot_be_provoked() {
     let page = page();

@@ -18,8 +18,8 @@ fn every_attack_ends_as_required(attacks: &[Attack], runs: impl Fn(&Attack) -> u
     }
 }
 
-/// Asserts that attacks fail each check, except checks for which the page has a reason why no cheater can
-/// fail them.
+/// Asserts that each check is failed by an attack, except checks for which the page has a reason why no
+/// cheater can fail them.
 fn every_check_is_seen_to_fail(page: &ProtocolPage) {
     for check in &page.checks {
         let sees = |attack: &Attack| attack.endings.iter().any(|(e, _)| *e == Ending::Caught(*check));
@@ -40,8 +40,8 @@ fn names_and_probabilities_make_sense(attacks: &[Attack]) {
     }
 }
 
-/// Asserts that an honest run in place of an attack is reported, for an attack with a rate and one with a
-/// certain ending.
+/// Asserts that an honest run in place of an attack is reported as an error, for an attack with a rate and
+/// for one with a certain ending.
 fn what_ends_otherwise_is_told(attacks: Vec<Attack>, [with_rate, certain]: [&str; 2]) {
     let mut chosen = attacks.into_iter().filter(|a| [with_rate, certain].contains(&a.variant));
     let (mut rate, mut sure) = (chosen.next().expect("an attack"), chosen.next().expect("another"));

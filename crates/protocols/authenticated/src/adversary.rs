@@ -129,8 +129,8 @@ pub struct Case {
 }
 
 impl Case {
-    /// Makes an honest run with random inputs, s = 40 and two buckets of three. Its base OTs come from a
-    /// dealer.
+    /// Makes an honest run with random inputs, s = 40 and two buckets of three. The keys of its base OTs come
+    /// from a dealer.
     pub fn new(program: &Arc<Program>, rng: &mut Rng) -> Case {
         let mut side = |party| PartyLies {
             input: (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect(),
@@ -173,7 +173,8 @@ impl Case {
         self
     }
 
-    /// Runs base OTs, post-quantum ones if asked, instead of taking their keys from a dealer.
+    /// Runs base OTs, instead of taking their keys from a dealer. They are post-quantum ones if
+    /// `post_quantum` is set.
     pub fn with_base_ots(mut self, post_quantum: bool) -> Case {
         (self.common.dealer, self.common.post_quantum) = (None, post_quantum);
         self

@@ -1,5 +1,6 @@
-//! Triples: layers of leaky ANDs, shifted against each other by a common coin. A bucket takes one leaky AND
-//! of each layer. A cheater learns something about the bucket's triple only if it bet on each of them.
+//! Triples: layers of leaky ANDs. A coin of both parties determines how the layers are shifted against each
+//! other. A bucket takes one leaky AND of each layer. A cheater learns something about the triple of a bucket
+//! only if it bet on each of the bucket's leaky ANDs.
 //!
 //! ```text
 //!   x = x_0 + Σ x_k        y = y_0        z = z_0 + Σ (z_k + δ_k·x_k),   δ_k = y_0 + y_k, opened
@@ -22,7 +23,7 @@ use crate::words::{add, add_chosen};
 pub(super) struct Triples {
     drawn: DrawnMasks,
     pool: TriplePool,
-    /// The number of leaky ANDs in a portion.
+    /// The number of leaky ANDs in a full portion.
     each: usize,
     shifts: Vec<usize>,
 }
@@ -34,7 +35,8 @@ fn shifts(coin: &Seed, pool: TriplePool) -> Vec<usize> {
 }
 
 impl Triples {
-    /// Makes a lot's leaky ANDs and draws its other masks. `room` is memory of an earlier lot.
+    /// Makes a lot's leaky ANDs and draws its other masks. `room` is memory of an earlier lot, which is used
+    /// again.
     ///
     /// # Errors
     /// As [`leaky::make`].
@@ -53,12 +55,12 @@ impl Triples {
         Ok(Triples { drawn: room, pool, each: draws.portion, shifts })
     }
 
-    /// Builds triples from these leaky ANDs and shifts, for measuring.
+    /// Builds triples from the given leaky ANDs and shifts, for measuring.
     pub fn of(drawn: DrawnMasks, each: usize, pool: TriplePool, shifts: Vec<usize>) -> Self {
         Triples { drawn, pool, each, shifts }
     }
 
-    /// Returns the memory, for the next lot.
+    /// Returns the memory of this lot, for the next lot.
     pub fn room(self) -> DrawnMasks {
         self.drawn
     }
@@ -73,8 +75,8 @@ impl Triples {
         self.drawn.others()
     }
 
-    /// Visits the masks of a layer in these buckets: calls `each` with a run of adjacent masks and the
-    /// positions of their buckets.
+    /// Visits the masks of a layer in these buckets: calls `each` with consecutive masks and the positions of
+    /// their buckets.
     fn each(
         &self,
         of: Of,
@@ -120,7 +122,8 @@ impl Triples {
         }
     }
 
-    /// Visits the masks to open before layers can be joined: y of the first layer plus y of each other layer.
+    /// Visits the masks that must be opened before layers can be joined: y of the first layer plus y of each
+    /// other layer.
     pub fn differences(&self, buckets: Range<usize>, list: ShareList, each: &mut dyn FnMut(&[Label])) {
         let mut room = SecretBlocks::with_capacity(STRIP);
         for layer in 1..self.layers() {
@@ -133,8 +136,8 @@ impl Triples {
         }
     }
 
-    /// Appends words of the masks x of some buckets' triples. `to` must have room, here and below. Nothing
-    /// needs to be opened for x and y.
+    /// Appends the words of the masks x of these buckets' triples. `to` must have room for them. This also
+    /// holds for the following functions. For x and y, no mask needs to be opened.
     pub fn x(&self, buckets: Range<usize>, list: ShareList, to: &mut SecretBlocks<Label>) {
         self.sums(Of::X, buckets, list, to);
     }
@@ -179,9 +182,9 @@ mod tests {
     use super::*;
     use brickwork_testing::Replayable as _;
 
-    /// A cheater that has won one bet in each layer gets all of them into one bucket with probability
-    /// N^-(B-1), whichever leaky ANDs it bet on, because all shifts are equally likely. (`parameters::tests`
-    /// computes the bound for all strategies.)
+    /// If a cheater has won one bet in each layer, all of them are in one bucket with probability N^-(B-1).
+    /// It does not matter on which leaky ANDs it bet, because all shifts are equally likely.
+    /// (`parameters::tests` computes the bound for all strategies.)
     #[test]
     fn row_04_every_shift_is_as_likely() {
         const RUNS: usize = 12_000;

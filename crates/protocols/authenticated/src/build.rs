@@ -34,13 +34,13 @@ pub(super) struct Connected<'m, C> {
     pub waves: Vec<Wave>,
     /// The masks of the program's wires.
     pub masks: Paged<Share>,
-    /// The place of data about the program's wires and ports.
+    /// The place where data about the program's wires and ports is kept.
     pub shelf: ListPlace,
 }
 
 impl<'m, C: CopiesOf> Connected<'m, C> {
-    /// Takes the items of the program. Also returns a list that begins with the labels of its inputs, at the
-    /// garbler.
+    /// Takes the items of the program. Returns also a list, which at the garbler begins with the labels of
+    /// the inputs.
     fn new(
         member: &mut SessionState,
         layout: &Layout,
@@ -172,7 +172,7 @@ pub(super) fn evaluator<'m>(
             let mask = connected.masks.at(source)? ^ port;
             let word = Label::from_bytes(message.next(&mut member.run.channel)?);
             let soldering = word ^ mask.mac;
-            // The garbler's share of the sum of both masks: the soldering's last bit minus the evaluator's
+            // The garbler's share of the sum of both masks is the soldering's last bit plus the evaluator's
             // share.
             macs.push(member.own.expected(mask.key, soldering.colour() ^ mask.mac.colour()));
             solderings.push(soldering)?;

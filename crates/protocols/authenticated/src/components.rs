@@ -33,7 +33,7 @@ pub(super) struct Garbled {
     pub macs: Shelved<u8>,
 }
 
-/// The evaluator's part of some copies, after all checks that are possible before evaluation.
+/// The evaluator's part of some copies, after all checks that are possible before they are evaluated.
 pub(super) struct Received {
     pub count: usize,
     /// The keys of the hash, and the first copy's number under these keys.
@@ -71,19 +71,19 @@ impl CopiesOf for Received {
 
 /// The material that programs run on.
 pub(super) struct MadeComponents<C> {
-    /// The place of the data of copies that wait for their program.
+    /// The place for the data of copies that wait for their program.
     pub shelf: ListPlace,
     /// The masks of the programs' inputs.
     pub inputs: Paged<Share>,
     /// At the garbler: the labels of masked value 0 of the inputs.
     pub input_labels: Paged<Label>,
     /// The copies of each component, in the order in which slots take them. Components that compute the same
-    /// share the list of the first of them.
+    /// function share the list of the first of them.
     pub copies: Vec<Vec<C>>,
     /// The evaluation order of each component.
     pub schedules: Vec<Schedule>,
     digests: Vec<[u8; 32]>,
-    /// For each component: the current list of copies, and the number of copies used in this list.
+    /// For each component: the list of copies that is used now, and the number of its copies that are used.
     used: Vec<(usize, usize)>,
     inputs_used: usize,
 }

@@ -29,7 +29,8 @@ pub(super) fn open(
         Party::Evaluator => {
             let values = member.hear(Opening::OUTPUTS, masks, evaluators, to_evaluator)?;
             member.say(Opening::OUTPUTS, masks, garblers, to_garbler)?;
-            // The garbler gets its outputs now, whatever the evaluator does next.
+            // The message is flushed now, so that the garbler gets its outputs whatever the evaluator does
+            // next.
             member.run.channel.flush()?;
             values
         }

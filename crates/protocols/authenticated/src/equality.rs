@@ -1,5 +1,5 @@
-//! Compares digests by 128 OTs, so that a cheater that fails learns only whether its digest was right. From a
-//! digest in the clear it could find the other party's words by trial.
+//! Compares digests by 128 OTs, so that a cheater that fails learns only whether its digest was right. If a
+//! party sent its digest unmasked, the other party could find its words by trial.
 //!
 //! ```text
 //!   E -> G   its digest, masked by the choices of OTs; the hash of its coin
@@ -94,8 +94,8 @@ pub(super) fn compare(
             let (masked, promise) = message.split_at(16);
             let asked = digest ^ short_word(masked).bits();
             let answer = hash_of_keys(member, HashPurpose::Asked, place, &keys, asked);
-            // After this message the evaluator knows which of its bets it won, and this party does not know
-            // it yet.
+            // After this message the evaluator knows which of its bets it won. This party does not know it
+            // yet.
             member.run.expose()?;
             member.run.channel.send(msg::COMPARED, &[&answer[..], &own].concat())?;
             let message = member.run.channel.receive(msg::COIN, HASH + COIN)?;
@@ -117,8 +117,8 @@ pub(super) fn compare(
             member.require(expected[..].ct_eq(told), Cheat::Equality)?;
             let known = hash_of_keys(member, HashPurpose::Known, place, &keys, 0);
             member.hooks.alter(Point::Coin, &mut own);
-            // After this message the garbler knows which of its bets it won. This party sees that the garbler
-            // won them only when the garbler sends its first opening.
+            // After this message the garbler knows which of its bets it won. This party learns it only when
+            // the garbler sends its first opening.
             member.run.expose()?;
             member.run.channel.send(msg::COIN, &[&known[..], &own].concat())?;
             Ok(coin(member, place, theirs, &own))

@@ -7,9 +7,9 @@
 //!   E    κ_g = u_a·C_b + u_b·C_a + C_μ + (u_a·u_b + u_c)·Δ_E        m_g = κ_g iff c = a·b
 //! ```
 //!
-//! Security depends on the order. The garbler checks the labels before it computes the digest: from the
-//! digest of a wrongly reported value, the evaluator would read an inner bit. And neither party sends
-//! anything about outputs before the digest.
+//! The order of these steps is important for security. The garbler checks the labels before it computes the
+//! digest. Otherwise the evaluator could report a wrong value, and read an inner bit from the digest. Neither
+//! party sends data about outputs before the digest is checked.
 
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::{LABEL_BYTES, Label};
@@ -32,7 +32,7 @@ use crate::setup::SessionState;
 use crate::shelf::Paged;
 use crate::words::{SPARE, add_where, put_word, word};
 
-/// Packs the bits of several copies into one word for each place of `each`; the first copy has the lowest
+/// Packs the bits of several copies into one word for each position in `each`; the first copy has the lowest
 /// bit.
 fn side_by_side(bits: &[u8], stride: usize, each: std::ops::Range<usize>) -> SecretBlocks<u16> {
     let mut words = SecretBlocks::zeros(each.len());
@@ -43,7 +43,7 @@ fn side_by_side(bits: &[u8], stride: usize, each: std::ops::Range<usize>) -> Sec
     words
 }
 
-/// The masked values of the operands of AND gates. A word has the values of several copies.
+/// The masked values of the operands of AND gates. Each word has the values of several copies.
 struct Operands(SecretBlocks<[u16; 2]>);
 
 impl Operands {
@@ -121,7 +121,7 @@ pub(super) fn garbler(
     Ok(masked)
 }
 
-/// Sends the active labels of all inputs, of which `fresh` are the masked values.
+/// Sends the active labels of all inputs; `fresh` has the masked values of these inputs.
 fn send_labels(
     member: &mut SessionState,
     layout: &Layout,

@@ -1,4 +1,4 @@
-//! The hashes of a session. No two hashes have the same purpose, place and sender.
+//! The hashes of a session. Two hashes differ in their purpose, their number or their sender.
 
 use brickwork_base::stop::look;
 use brickwork_base::{Error, Party};
@@ -8,10 +8,11 @@ use brickwork_store::{Counter, Range};
 /// The number of bytes of a hash.
 pub const HASH: usize = 32;
 
-/// The bytes to hash before the next check for a stop signal: this takes a few milliseconds.
+/// The number of bytes that are hashed before the next check for a stop request: this takes a few
+/// milliseconds.
 const BETWEEN_LOOKS: usize = 16 << 20;
 
-/// The counter of places. Both parties draw places in the same order.
+/// The counter of places. Both parties draw the numbers in the same order.
 pub const PLACES: Counter = Counter::new("numbers of hashes", 40);
 
 /// The number of a hash within a session. Hashes for different purposes may share it.
@@ -19,7 +20,7 @@ pub const PLACES: Counter = Counter::new("numbers of hashes", 40);
 pub struct HashNumber(u64);
 
 impl HashNumber {
-    /// Returns the next place.
+    /// Returns the next number.
     ///
     /// # Errors
     /// [`Error::Limit`] if the counter is used up.
@@ -61,7 +62,7 @@ pub enum HashPurpose {
 pub struct RunningHash(LongHash);
 
 impl RunningHash {
-    /// Begins a hash that this party sends for this purpose, at this place.
+    /// Begins a hash that this party or the peer sends, with this purpose and number.
     pub fn new(key: &[u8; 32], purpose: HashPurpose, place: HashNumber, from: Party) -> Self {
         let mut hash = LongHash::keyed(key);
         hash.update(&[purpose as u8, from as u8]).update(&place.0.to_le_bytes());

@@ -9,8 +9,9 @@ pub(super) use honest::Hooks;
 /// A point of the protocol at which state can be altered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// Either: the offset, 16 bytes, whose bits are its choices in base OTs and which it uses in its OT
-    /// series. The last bit may become 0. Everything else uses the unaltered offset, which ends in 1.
+    /// Either party: its offset, 16 bytes. The bits of the offset are the party's choices in base OTs, and
+    /// the party uses it in its OT series. The last bit may become 0. Everything else uses the unaltered
+    /// offset, which ends in 1.
     Offset,
     /// Garbler: its words A_μ of AND gates, before the gates are garbled; labels.
     Products,
@@ -111,7 +112,7 @@ mod cheating {
         pub pool: Option<TriplePool>,
         /// Sizes of lots, parts and portions, instead of the usual ones.
         pub sizes: Option<Sizes>,
-        /// True if the cheater ignores its own failed checks, which its lies may cause.
+        /// True if the cheater ignores failed checks of its own, which its lies may cause.
         pub looks_away: bool,
         /// A seed that gives both parties the keys of base OTs, which saves time in thousands of runs.
         pub dealer: Option<[u8; 32]>,
@@ -136,11 +137,11 @@ mod cheating {
             Some(dealt(self.dealer.as_ref()?, role, choices.len(), choices))
         }
 
-        /// Returns the offset that a series uses, altered or not.
+        /// Returns the offset that a series uses, after the hook.
         pub(crate) fn offset(&mut self, point: Point, drawn: Delta) -> Delta {
             let mut bits = [drawn.bits()];
             self.alter(point, &mut bits);
-            // Only a wrapped offset can end in 0.
+            // Only an offset that is wrapped directly can end in 0.
             Delta::wrap(bits[0])
         }
 

@@ -6,10 +6,10 @@ use brickwork_wire::{Channel, MAX_FRAME_BYTES, Tag};
 /// A message of known length that is received frame by frame.
 pub(super) struct Incoming {
     tag: Tag,
-    /// The bytes of the message that were not received yet.
+    /// The number of bytes of the message that have not arrived yet.
     left: usize,
     frame: Vec<u8>,
-    /// The bytes of the frame that were read.
+    /// The number of bytes of the current frame that have been read.
     read: usize,
 }
 
@@ -39,7 +39,7 @@ impl Incoming {
         Ok(bytes)
     }
 
-    /// Receives the frame of a message without bytes, which was not received yet.
+    /// Receives the frame of a message without bytes, if it has not been received yet.
     ///
     /// # Errors
     /// As [`Channel::receive_into`].

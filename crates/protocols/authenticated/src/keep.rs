@@ -1,5 +1,5 @@
-//! The values that the steps of a session keep. No party learns them: their wires keep masks, MACs and
-//! labels, and later steps solder them to ports as often as they need.
+//! The values that steps of a session keep for later steps. No party learns them. Their wires keep masks,
+//! MACs and labels, and later steps solder them to ports as often as needed.
 
 use brickwork_base::Error;
 use brickwork_base::label::Label;
@@ -13,13 +13,13 @@ use crate::shelf::Paged;
 #[derive(Default)]
 pub struct KeptWires {
     pub(crate) masks: MaskShares,
-    /// Labels: of the masked value 0 at the garbler, active ones at the evaluator.
+    /// The labels of the wires: those of masked value 0 at the garbler, active ones at the evaluator.
     pub(crate) labels: SecretBlocks<Label>,
-    /// Masked values, which both know.
+    /// The masked values, which both parties know.
     pub(crate) masked: MaskedValues,
 }
 
-/// All wires of a program that was computed.
+/// All wires of a program after it was computed.
 pub(crate) struct Computed {
     pub(crate) masks: Paged<Share>,
     pub(crate) labels: Paged<Label>,

@@ -1,7 +1,7 @@
-//! The public facts of a run: the lots in which components are made, and the number of leaky ANDs of each
-//! lot.
+//! The facts of a run that both parties know: the lots in which components are made, and the number of leaky
+//! ANDs of each lot.
 //!
-//! Components are made independent of their places in the program. All copies of a component are made one
+//! Components are made without regard to their places in the program. All copies of a component are made one
 //! after the other, and slots take them in order.
 
 use std::ops::Range;
@@ -97,7 +97,8 @@ pub(super) fn lots<'c>(
     sizes: Sizes,
 ) -> Vec<Lot> {
     let all: usize = components.clone().map(|(circuit, copies)| circuit.and_gates() * copies).sum();
-    // The number of lots whose size is nearest to `sizes.lot`. Smaller lots would need larger buckets.
+    // The number of lots with which their size is nearest to `sizes.lot`. Smaller lots would need larger
+    // buckets.
     let target = all.div_ceil(((all + sizes.lot / 2) / sizes.lot).max(1));
     let mut lots = vec![Lot::default()];
     for (component, (circuit, mut copies)) in components.enumerate() {
@@ -142,7 +143,6 @@ pub(super) struct Layout<'p> {
     pub copies: Vec<usize>,
     /// The number of input wires of all slots.
     pub ports: usize,
-    /// The number of AND gates of all slots.
     pub ands: usize,
     /// The sources of the masks and the labels of all input wires, in order: ranges of wires whose sources
     /// follow each other, with the source of the first.
@@ -171,7 +171,7 @@ pub(super) struct MakingPlan {
     pub openings: u64,
 }
 
-/// Sizes that a test forces instead of the secure ones. The bound is then not checked.
+/// Sizes that a test uses in place of secure ones. The bound is not checked for them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Forced {
     pub level: Option<StatisticalLengths>,
@@ -193,8 +193,8 @@ impl Forced {
         self.sizes.unwrap_or(SIZES)
     }
 
-    /// Returns a pool for this many triples. Such pools, any number of them, leak with probability at most
-    /// 2^-`bits`.
+    /// Returns a pool for this many triples. All such pools together, however many there are, leak with
+    /// probability at most 2^-`bits`.
     pub fn pool(&self, triples: usize, bits: f64) -> TriplePool {
         match self.pool {
             Some(pool) if triples > 0 => TriplePool { size: pool.size.max(triples), ..pool },
@@ -203,7 +203,7 @@ impl Forced {
     }
 }
 
-/// Refuses a component with a constant operand, because no mask can hide it.
+/// Returns an error for a component with a constant operand, because no mask can hide it.
 ///
 /// # Errors
 /// [`Error::Input`] if an AND gate has a constant operand.
@@ -344,8 +344,7 @@ impl MakingPlan {
     /// Plans all items that one run of a program needs.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a security other than 40, 64 or 80. [`Error::Limit`] if a cheater would succeed
-    /// with probability above 2^-s.
+    /// [`Error::Limit`] if a cheater would succeed with probability above 2^-s.
     pub fn of(layout: &Layout, security: u32, cot: Cot) -> Result<Self, Error> {
         MakingPlan::forced(layout, security, cot, &Forced::default())
     }
@@ -368,7 +367,7 @@ impl MakingPlan {
         Ok(making)
     }
 
-    /// Refuses sizes that break the promise.
+    /// Returns an error for sizes that break the promise.
     ///
     /// # Errors
     /// [`Error::Limit`] if the sum of all parts of the bound exceeds 2^-s.
@@ -459,7 +458,8 @@ mod tests {
         assert_ne!(with(Sizes { lot: SIZES.lot / 2, ..SIZES }), with(SIZES));
     }
 
-    /// Copies with few or no AND gates are divided among lots, too, so a lot has bounded masks.
+    /// Copies with few or no AND gates are divided among several lots, too, so that the number of masks of a
+    /// lot is limited.
     #[test]
     fn copies_without_and_gates_fill_lots() {
         use brickwork_circuit::Gate;

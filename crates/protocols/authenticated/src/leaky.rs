@@ -17,17 +17,17 @@
 //! k is the key of x for the party's own bit, m is its MAC, and Y is K_y + M_y + y·⌊Δ⌋ at either party; Z is
 //! the same for r.
 //!
-//! Leaky ANDs are made in portions. Both parties do the same at the same time, so both directions of the
-//! connection are busy. Each party is up to `a` portions ahead ([`MaskDraws::ahead`]):
+//! Leaky ANDs are made in portions. Both parties do the same at the same time, so that both directions of the
+//! connection are used. Each party is up to `a` portions ahead ([`MaskDraws::ahead`]):
 //!
 //! ```text
 //!   step k, both ways     choices of portion k + a, ciphertexts of portion k, bits of portion k - a
 //! ```
 //!
-//! The messages that a party sends in a step depend on none that the peer sends in its last `a` steps, so a
-//! party waits for a crossing once in `a` steps. A party sends choices before the ciphertexts and bits of
-//! earlier portions have arrived. docs/protocols/authenticated.md explains why this is secure. A party draws
-//! the hash of a portion after it has checked the peer's choices for this portion.
+//! In a step, a party sends messages that depend on none of the messages that the peer sends in its last `a`
+//! steps. So it waits for the network only once in `a` steps. A party sends choices before the ciphertexts
+//! and bits of earlier portions have arrived. docs/protocols/authenticated.md explains why this is secure. A
+//! party draws the hash for a portion after it has checked the peer's choices for this portion.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -64,7 +64,7 @@ pub(super) enum Of {
     Z,
 }
 
-/// The masks that were drawn together: x, y and z of all leaky ANDs, then the other masks.
+/// The masks that were drawn together: x, y and z of all leaky ANDs, and then the other masks.
 #[derive(Clone, Copy)]
 pub(super) struct Portion {
     pub draw: Draw,
@@ -123,7 +123,7 @@ impl DrawnMasks {
         self.portions = Portion::of(draws);
         let count = draws.total();
         if self.shares.len() < count {
-            // Frees the old contents before it requests more memory.
+            // The old contents are freed before more memory is requested.
             self.shares = MaskShares::default();
             self.shares = MaskShares::zeros(count);
         }
@@ -172,7 +172,7 @@ pub(super) fn half(
 ) {
     let mut room = SecretBlocks::<Label>::zeros(STRIP);
     match kept.capacity() < x.len() {
-        // Growing in place would leave a copy of the secrets in freed memory.
+        // A list that grows in place would leave a copy of the secrets in freed memory.
         true => *kept = SecretBlocks::zeros(x.len()),
         false => kept.resize(x.len(), Label::ZERO),
     }
@@ -201,13 +201,13 @@ pub(super) fn sums(
     });
 }
 
-/// A portion whose ciphertexts this party has sent, with the words H_P(k) + Z.
+/// A portion after this party has sent its ciphertexts, with the words H_P(k) + Z.
 struct Halved {
     portion: Portion,
     kept: SecretBlocks<Label>,
 }
 
-/// A portion whose words S_P are computed, and their last bits, which were sent.
+/// A portion after its words S_P are computed and their last bits are sent.
 struct Summed {
     portion: Portion,
     sums: SecretBlocks<Label>,
@@ -223,7 +223,7 @@ impl SessionState {
         portion: Portion,
         mut kept: SecretBlocks<Label>,
     ) -> Result<Halved, Error> {
-        // The choices for these masks have been checked, so the hash may be drawn now.
+        // The choices for these masks have been checked, so the hash may now be drawn.
         let pads = Pads { start: self.rng.block(), factor: self.rng.block() };
         let of = [Of::X, Of::Y, Of::Z].map(|of| drawn.shares.some(portion.all(of)));
         let bytes = self.level.compared_bytes();
@@ -303,11 +303,11 @@ pub(super) fn make(
             halved.push_back(member.send_half(drawn, portion, room.pop().unwrap_or_default())?);
         }
         if (ahead..ahead + count).contains(&step) {
-            let before = halved.pop_front().expect("an earlier step has queued this portion");
+            let before = halved.pop_front().expect("this portion is in the queue of an earlier step");
             summed.push_back(member.send_bits(drawn, before)?);
         }
         if step >= 2 * ahead {
-            let before = summed.pop_front().expect("an earlier step has queued this portion");
+            let before = summed.pop_front().expect("this portion is in the queue of an earlier step");
             room.push(member.multiply(drawn, before, &mut digest)?);
         }
     }
@@ -332,9 +332,9 @@ pub(super) fn others(
     Ok(())
 }
 
-/// The progress of choosing masks: a portion's choices are sent before earlier portions are accepted.
+/// The progress of choosing masks. The choices of a portion are sent before earlier portions are accepted.
 struct Choices {
-    /// The most portions that are chosen before the one that is accepted next.
+    /// The largest number of portions that are chosen but not accepted.
     ahead: usize,
     /// The number of chosen portions, and of accepted ones.
     chosen: usize,
@@ -346,8 +346,8 @@ impl Choices {
         Choices { ahead, chosen: 0, accepted: 0 }
     }
 
-    /// Sends choices up to `ahead` portions ahead, then receives and checks the peer's choices for the next
-    /// portion. Returns this portion, or nothing after the last.
+    /// Sends choices for up to `ahead` further portions, and then receives and checks the peer's choices for
+    /// the next portion. Returns this portion, or `None` after the last one.
     fn next(&mut self, member: &mut SessionState, drawn: &mut DrawnMasks) -> Result<Option<Portion>, Error> {
         let DrawnMasks { portions, shares } = drawn;
         while self.chosen < portions.len().min(self.accepted + self.ahead + 1) {

@@ -1,4 +1,4 @@
-//! The tags of this protocol's own messages. Greeting and OTs have theirs elsewhere.
+//! The tags of this protocol's own messages. The tags of the greeting and the OTs are elsewhere.
 
 use brickwork_wire::Tag;
 

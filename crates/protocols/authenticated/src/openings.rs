@@ -40,7 +40,7 @@ impl Opening {
         Opening { purpose: HashPurpose::OutputMasks, tag: msg::OUTPUT_MASKS, point: Point::OutputMasks };
 }
 
-/// A party's shares of masks, and the hash of their MACs.
+/// A party's shares of the masks to open, and the hash of their MACs.
 pub(super) struct Shown {
     pub bits: SecretBlocks<u8>,
     hash: [u8; HASH],
@@ -70,7 +70,7 @@ impl SessionState {
         self.run.channel.send(opening.tag, &message)
     }
 
-    /// Receives the peer's shares of masks and checks them. `keys` are this party's keys of the masks, `own`
+    /// Receives the peer's shares of masks, and checks them. `keys` are this party's keys of the masks, `own`
     /// its shares. Returns the values of the masks.
     pub fn see(
         &mut self,

@@ -1,11 +1,11 @@
-//! The hash of leaky ANDs: AES, with a new key every 2^14 leaky ANDs; a random factor shifts the input.
+//! The hash of leaky ANDs: AES with a new key every 2^14 leaky ANDs. A random factor shifts its input.
 //!
 //! ```text
 //!   H_P(v) = AES(q) + q,    q = σ(v) + (j+1)·ρ_P in GF(2^128)
 //! ```
 //!
-//! Party P draws ρ_P after it has checked the OTs behind v. If ρ_P were known earlier, a party that chooses
-//! these OTs could choose two inputs whose hashes cancel for any offset.
+//! Party P draws ρ_P after it has checked the OTs from which v comes. If ρ_P were known earlier, the party
+//! that chooses in these OTs could choose two inputs whose hashes cancel for any offset.
 
 use std::ops::Range;
 

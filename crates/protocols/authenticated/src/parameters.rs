@@ -1,13 +1,14 @@
 //! The lengths of words and tags, and the number of leaky ANDs in a triple.
 //!
 //! A cheater that wants to know an inner bit of a triple bets on all leaky ANDs of its bucket. It loses each
-//! bet with probability 1/2, and a lost bet ends the run. With N buckets of B in shifted layers, B won bets
-//! fill a bucket with probability at most N^-(B-1). So the cheater succeeds with probability at most 2^-B ·
-//! N^-(B-1). More bets in a layer do not help: t bets win with probability 2^-t, and t/2^t <= 1/2.
+//! bet with probability 1/2, and a lost bet ends the run with an error. If N buckets of B leaky ANDs are in
+//! shifted layers, B won bets are in one bucket with probability at most N^-(B-1). So the cheater succeeds
+//! with probability at most 2^-B · N^-(B-1). More bets in a layer do not help: t bets win with probability
+//! 2^-t, and t/2^t <= 1/2.
 //!
-//! Several pools help the cheater hardly more than one. A cheater that tries the next pool has won all its
-//! bets in the earlier pools, at least B in each. So all pools together give 1 + 2^-B + 2^-2B + … times the
-//! best pool.
+//! With several pools, a cheater gains hardly more than with one. A cheater that tries the next pool has won
+//! all its bets in the earlier pools, at least B in each. So all pools together give 1 + 2^-B + 2^-2B + …
+//! times the best pool.
 
 use brickwork_base::Error;
 use brickwork_primitives::cut_and_choose::Upper;
@@ -15,8 +16,8 @@ use brickwork_primitives::ot::{Cot, pcg};
 use brickwork_protocol::CheckSpent;
 use serde::{Deserialize, Serialize};
 
-/// The amounts that are made, sent and kept at a time. They do not affect security: a pool's leak follows
-/// from its own size.
+/// The amounts that are made, sent and kept at a time. They do not affect security: the probability of a leak
+/// follows from the size of each pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// About the number of AND gates that share a pool of triples. A single component may have more AND
@@ -34,20 +35,22 @@ pub struct Sizes {
 /// 16 MiB ahead ([`brickwork_wire`]), so two parties that send never wait for each other.
 pub const IN_FLIGHT: usize = 12 << 20;
 
-/// The most portions that a party is ahead of the peer. More would only take more memory.
+/// The largest number of portions by which a party may be ahead of the peer. A larger number would only cost
+/// memory.
 const MOST_AHEAD: usize = 16;
 
 /// The sizes of every honest run.
 pub const SIZES: Sizes = Sizes { lot: 1 << 19, part: 1 << 15, portion: 1 << 16 };
 
-/// Pools may leak at most 2^-(s + this constant), so that the rest of 2^-s is left to the other checks.
+/// Pools may leak at most with probability 2^-(s + this constant). The rest of 2^-s is left for the other
+/// checks.
 const OF_OTHER_CHECKS: f64 = 0.1;
 
 /// The number of OTs that compare digests, and of bits in a digest.
 pub(super) const COMPARED: usize = 128;
 
-/// Minus the base-2 logarithm of the probability to guess an offset: 127 unknown bits, 2^15 calls under a
-/// key.
+/// Minus the base-2 logarithm of the probability that a cheater guesses an offset: 127 bits are unknown, and
+/// 2^15 calls of the hash use one key.
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
 /// The lengths that follow from the statistical security s.
@@ -57,7 +60,7 @@ pub struct StatisticalLengths {
     pub security: u32,
     /// t: the number of compared bits of a leaky AND, a multiple of 8.
     pub compared: u32,
-    /// c: the number of bytes of a label or a MAC that a digest covers after inputs are used.
+    /// c: the number of bytes of a label or a MAC that enter a digest, after inputs are used.
     pub tag: usize,
 }
 
@@ -102,8 +105,8 @@ impl TriplePool {
     /// The empty pool.
     pub const NONE: TriplePool = TriplePool { size: 0, bucket: 0 };
 
-    /// Returns the cheapest pool of at least `triples` buckets. Any number of such pools together leak with
-    /// probability at most 2^-`bits`, less a part for the other checks.
+    /// Returns the cheapest pool of at least `triples` buckets. All such pools together, however many there
+    /// are, leak with probability at most 2^-`bits`, less a part for the other checks.
     pub fn choose(triples: usize, bits: f64) -> TriplePool {
         if triples == 0 {
             return TriplePool::NONE;
@@ -132,8 +135,8 @@ impl TriplePool {
     }
 }
 
-/// Returns the base-2 logarithm of 1 / (1 - 2^-B): the factor by which any number of pools helps a cheater
-/// more than one pool.
+/// Returns the base-2 logarithm of 1 / (1 - 2^-B). By this factor, any number of pools helps a cheater more
+/// than one pool does.
 pub fn repeated_log2(bucket: usize) -> f64 {
     -(1.0 - (-(bucket as f64)).exp2()).log2()
 }
@@ -150,9 +153,9 @@ pub struct LotOrigin {
 }
 
 impl LotOrigin {
-    /// Returns the bound on a cheater's success in this lot, if the lot is given up and made again. The
-    /// factor for many pools is included, because a cheater that gives up a lot may have won its bets in
-    /// others.
+    /// Returns the bound on a cheater's success in this lot, in the case that the lot is given up and made
+    /// again. The factor for many pools is included, because a cheater that gives up a lot may have won its
+    /// bets in others.
     pub fn bound(&self, level: StatisticalLengths) -> Upper {
         let (leaks, compared) = match self.pool.size {
             0 => (f64::NEG_INFINITY, f64::NEG_INFINITY),
@@ -166,21 +169,23 @@ impl LotOrigin {
     }
 }
 
-/// Returns the base-2 logarithm of the probability to guess t - 1 bits of an offset.
+/// Returns the base-2 logarithm of the probability that a cheater guesses t - 1 bits of an offset.
 fn compared_log2(level: StatisticalLengths) -> f64 {
     -f64::from(level.compared - 1)
 }
 
-/// Returns the base-2 logarithm of the probability that a contradiction in one of these calls passes.
+/// Returns the base-2 logarithm of the probability that contradicting choices in one of these calls are not
+/// detected.
 fn calls_log2(calls: u64) -> f64 {
     (calls as f64).log2() - CALL_BITS
 }
 
-/// A receiver's contradiction in a call of the OT extension passes its check with probability 2^-`CALL_BITS`.
+/// If a receiver's choices in a call of the OT extension contradict each other, the check misses this with
+/// probability 2^-`CALL_BITS`.
 const CALL_BITS: f64 = 115.0;
 
-/// Returns the number of calls of the OT extension that a lot counts in the bound. An iteration of a PCG
-/// counts as several calls, because a contradiction passes its check more easily.
+/// Returns the number of calls of the OT extension that a lot adds to the bound. An iteration of a PCG counts
+/// as several calls, because its check misses a cheat more easily.
 pub(super) fn counted_calls(cot: Cot, portions: usize, masks: usize) -> u64 {
     match cot {
         Cot::Pcg => {
@@ -191,15 +196,16 @@ pub(super) fn counted_calls(cot: Cot, portions: usize, masks: usize) -> u64 {
     }
 }
 
-/// Returns the base-2 logarithm of the probability to guess an offset in one of these openings. A wrong share
-/// needs such a guess, because it has a MAC and a digest of 128 bits.
+/// Returns the base-2 logarithm of the probability that a cheater guesses an offset in one of these openings.
+/// A wrong share needs such a guess, because it has a MAC and a digest of 128 bits.
 fn openings_log2(openings: u64) -> f64 {
     (openings as f64).log2() - 126.0
 }
 
 /// The bound on a cheater's success, part by part. The cheater may know an inner bit of a triple. It may
-/// guess t - 1 bits of an offset; a wrong guess ends the run. It may guess the tags behind a digest on either
-/// side. Its contradiction in a call of the OT extension may pass. And it may guess an offset.
+/// guess t - 1 bits of an offset; a wrong guess ends the run. It may guess the tags in a digest, as either
+/// party. Contradicting choices in a call of the OT extension may stay undetected. It may also guess an
+/// offset.
 #[derive(Clone, Debug)]
 pub struct LotBudget(Vec<(&'static str, f64)>);
 
@@ -272,11 +278,11 @@ pub(super) struct Draw {
 }
 
 impl MaskDraws {
-    /// Returns how many portions a party is ahead of the peer's messages, if masks come from these OTs: as
+    /// Returns by how many portions a party is ahead of the peer's messages, if masks come from these OTs: as
     /// many as [`IN_FLIGHT`] allows. Both parties take the same number, because it fixes the order of
     /// messages.
     pub fn ahead(&self, cot: Cot, level: StatisticalLengths) -> usize {
-        // A portion has three masks for each leaky AND, and at most as many others as leaky ANDs.
+        // A portion has three masks for each leaky AND. It has at most as many other masks as leaky ANDs.
         let choices = (4 * self.portion * cot.rows()).div_ceil(8);
         let others = (level.compared as usize + 1) * self.portion.div_ceil(8);
         let ahead = IN_FLIGHT.saturating_sub(choices) / (choices + others);
@@ -293,8 +299,7 @@ impl MaskDraws {
         self.all().map(|draw| draw.total()).sum()
     }
 
-    /// Returns portion number `k`. The first portions have the leaky ANDs; other masks fill each portion in
-    /// turn.
+    /// Returns portion number `k`. Other masks fill each portion in turn.
     pub fn at(&self, k: usize) -> Draw {
         let leaky = self.leaky.saturating_sub(k * self.portion).min(self.portion);
         let compared = if k == 0 && leaky > 0 { COMPARED } else { 0 };
@@ -318,7 +323,8 @@ impl Draw {
 mod tests {
     use super::*;
 
-    /// The bucket sizes B for pools of 2^n, as in the design's table, and the smallest pools for some B.
+    /// The bucket sizes B of pools with 2^n triples, as in the design's table, and the smallest pools for
+    /// some values of B.
     #[test]
     fn buckets_are_those_that_the_bound_allows() {
         for (security, expected) in
@@ -388,8 +394,8 @@ mod tests {
         }
     }
 
-    /// Tries all ways to bet on the leaky ANDs of a small pool against all shifts. The best way fills a
-    /// bucket and wins all bets with the probability of the bound.
+    /// Tries all ways to bet on the leaky ANDs of a small pool, for all shifts. The best way succeeds with
+    /// the probability of the bound: it fills a bucket and wins all bets.
     #[test]
     fn row_04_no_bets_do_better_than_the_bound() {
         for (size, bucket) in [(4_usize, 2_usize), (5, 2), (3, 3)] {

@@ -1,4 +1,4 @@
-//! Makes components: random masks on all wires, triples for their AND gates, and tables. Nothing here depends
+//! Makes components: random masks on all wires, triples for their AND gates, and tables. None of this depends
 //! on how a program connects the components.
 
 use brickwork_base::Error;
@@ -30,7 +30,7 @@ use crate::words::{
 #[derive(Clone)]
 pub(super) struct Fresh<'a> {
     views: Vec<ShareView<'a>>,
-    /// The first view with masks left, and the number of its used masks.
+    /// The first view that has masks left, and the number of its masks that are used.
     at: (usize, usize),
 }
 
@@ -59,8 +59,8 @@ impl<'a> Fresh<'a> {
     }
 }
 
-/// A part of a lot, after one party has opened its values and before the other has. Lists have the order
-/// `[copy][gate]`.
+/// A part of a lot between the two openings: one party has opened its values, and the other has not. Lists
+/// have the order `[copy][gate]`.
 pub(super) struct Half<'b> {
     part: &'b ComponentPart,
     ports: MaskShares,
@@ -73,9 +73,9 @@ pub(super) struct Half<'b> {
     x: MaskShares,
 }
 
-/// The masks that garble AND gates, known after the openings: of both operands, and μ. In place of a key is
-/// the word that adds up with the peer's MAC to the mask times the offset: A at the garbler, C at the
-/// evaluator.
+/// The masks with which AND gates are garbled, known after the openings: the masks of both operands, and μ.
+/// In place of a key, there is the word that, added to the peer's MAC, gives the mask times the offset: A at
+/// the garbler, C at the evaluator.
 pub(super) struct GateMasks {
     operands: MaskShares,
     mu: MaskShares,
@@ -122,8 +122,8 @@ impl<'b> Half<'b> {
         member.see(Opening::TRIPLES, place, &|each| self.opened(triples, ShareList::Keys, each), own)
     }
 
-    /// Visits the masks to open: differences that join leaky ANDs to triples, then for each gate the
-    /// differences between its operands and its triple.
+    /// Visits the masks to open: first the differences that join leaky ANDs to triples, then for each gate
+    /// the differences between its operands and its triple.
     pub fn opened(&self, triples: &Triples, list: ShareList, each: &mut dyn FnMut(&[Label])) {
         let ComponentPart { ands, .. } = self.part;
         triples.differences(ands.clone(), list, each);
@@ -263,9 +263,9 @@ fn send_tables(
     Ok(Garbled { count, ports, port_labels, outputs, output_labels, labels, macs })
 }
 
-/// Makes the evaluator's part of a lot. The evaluator sends its openings of all parts before it receives
-/// tables. So the parts of a lot take two crossings, however many they are. The words of most parts are
-/// computed twice, because the words of all parts would take much memory.
+/// Makes the evaluator's part of a lot. The evaluator sends its openings of all parts before it receives any
+/// tables. So all parts of a lot together need two crossings. The words of most parts are computed twice,
+/// because keeping them for all parts would need much memory.
 ///
 /// # Errors
 /// As [`garble`].
@@ -287,7 +287,7 @@ pub(super) fn receive(
         let place = member.place()?;
         let shown = half.shown(member, &triples, place);
         member.show(Opening::TRIPLES, &shown)?;
-        // The garbler makes the tables of this part while the evaluator opens the next one.
+        // The garbler makes the tables of this part while the evaluator opens the masks of the next part.
         member.run.channel.flush()?;
         opened.push((place, shown.bits, if k < KEPT_PARTS { Ok(half) } else { Err(before) }));
     }

@@ -13,7 +13,7 @@ use crate::setup::SessionState;
 use crate::shelf::ListPlace;
 use crate::{build, decode, evaluate, preprocess};
 
-/// A role, named by the type of its copies.
+/// The operations of one role; the type of its copies represents the role.
 pub(super) trait Role: CopiesOf + Sized {
     const ROLE: Party;
 

@@ -22,7 +22,8 @@ use crate::setup::{self, SessionState};
 use crate::shelf::ListPlace;
 use crate::stored::{Filling, Request};
 
-/// The openings of masks in all steps of a session. Each has a place of its own, of which a session has 2^40.
+/// The number of openings of masks in all steps of a session. Each opening has a hash number of its own, of
+/// which a session has 2^40.
 const OPENINGS_OF_STEPS: u64 = 1 << 40;
 
 /// The result of a step.

@@ -21,7 +21,7 @@ use crate::parameters::StatisticalLengths;
 use crate::report::Authenticated;
 use crate::share::OffsetOwner;
 
-/// A party's state in a session. One offset serves the whole session.
+/// The state of a party in a session. One offset serves the whole session.
 pub(super) struct SessionState {
     pub run: Metered,
     pub rng: Rng,
@@ -44,7 +44,7 @@ impl SessionState {
         self.run.finish()
     }
 
-    /// Returns the place of the next hash. Both parties draw the same places.
+    /// Returns the number of the next hash. Both parties draw the same numbers.
     ///
     /// # Errors
     /// [`Error::Limit`] if the counter is used up.
@@ -52,7 +52,7 @@ impl SessionState {
         HashNumber::next(&mut self.places)
     }
 
-    /// Makes OTs for this many masks ahead of time, if the kind of OTs does so. Both parties call this at the
+    /// Makes OTs for this many masks in advance, if the kind of OTs allows it. Both parties call this at the
     /// same time, and no unread message may be waiting.
     pub fn provide(&mut self, count: usize) -> Result<(), Error> {
         chosen::provide(&mut self.run.channel, &mut self.sender, &mut self.receiver, count)
@@ -70,7 +70,7 @@ impl SessionState {
         self.sender.random_bits(&mut self.run.channel, keys)
     }
 
-    /// Ends the run if a check fails. All checks of this protocol call this function.
+    /// Ends the run if a check failed. All checks of this protocol call this function.
     ///
     /// # Errors
     /// [`Error::Peer`] with this cheat if the check fails.
@@ -102,7 +102,7 @@ impl SessionState {
     }
 }
 
-/// Returns the OT series in which this party is the sender.
+/// Returns the direction of the OT series in which this role is the sender.
 fn sends(role: Party) -> Direction {
     match role {
         Party::Garbler => Direction::GarblerSends,
@@ -155,7 +155,8 @@ pub(super) fn member(
     let (keys, id) = base_ots(&mut run, &hooks, terms, digests, &choices)?;
     let role = run.role;
     let (own, other) = (Series::new(&id, sends(role)), Series::new(&id, sends(role).other()));
-    // Both parties send the receiver's message first. If both waited for it first, neither would go on.
+    // Both parties send the receiver's message first. If both waited for the other's message first, neither
+    // would continue.
     let receiver = Receiver::set_up(cot, &mut run.channel, &other, &keys.sent)?;
     let sender = Sender::set_up(cot, &mut run.channel, &own, *offset, &keys.received)?;
     let own = OffsetOwner { role, delta: Delta::new(offset.bits()) };
@@ -172,7 +173,7 @@ fn key_of(id: &SessionId) -> [u8; 32] {
 
 const VERSION: u32 = 1;
 
-/// The state, apart from the keys of OTs, from which another process resumes a session.
+/// The stored state from which another process resumes a session, without the keys of the OTs.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 struct Fixed {
     version: u32,
@@ -214,7 +215,7 @@ impl SessionState {
         let (own, other) = (Series::new(&id, sends(role)), Series::new(&id, sends(role).other()));
         let [sends, receives] = cot.keys();
         let mut keys = secrets.forward.split(&[sends, receives])?.into_iter();
-        let mut next = || keys.next().expect("the keys have two parts");
+        let mut next = || keys.next().expect("there are keys for two series");
         let sender = Sender::restored(cot, &own, *offset, next())?;
         let receiver = Receiver::restored(cot, &other, next())?;
         let rng = Rng::new("brickwork authenticated components from stock")?;
@@ -224,8 +225,8 @@ impl SessionState {
         Ok(SessionState { run, rng, own, level, hooks, keep, id, key, serials, places, sender, receiver })
     }
 
-    /// Continues with the ranges of an entry of the log: for OTs of both directions, and for places of
-    /// hashes. The peer uses the same ranges.
+    /// Enters the ranges of an entry of the log: for OTs of both directions, and for hash numbers. The peer
+    /// uses the same ranges.
     ///
     /// # Errors
     /// [`Error::Usage`] if a range was taken before.

@@ -13,7 +13,7 @@
 //!   C = K_E + λ^E·Δ_E    M = M_G    M + C = λ·Δ_E
 //! ```
 //!
-//! Keys and MACs lie in two separate lists, because most loops need only one of them.
+//! Keys and MACs are in two separate lists, because most loops need only one of them.
 
 use std::ops::{BitXor, Range};
 
@@ -92,7 +92,7 @@ impl MaskShares {
         MaskShares { keys: SecretBlocks::with_capacity(count), macs: SecretBlocks::with_capacity(count) }
     }
 
-    /// Makes this many shares of zero words, to be added to or overwritten.
+    /// Makes this many shares of zero words, which the caller adds to or overwrites.
     pub fn zeros(count: usize) -> Self {
         MaskShares { keys: SecretBlocks::zeros(count), macs: SecretBlocks::zeros(count) }
     }
@@ -134,14 +134,14 @@ impl MaskShares {
         Share { key: self.keys[place], mac: self.macs[place] }
     }
 
-    /// Appends a share. There must be room, because growing would leave a copy of the secrets in freed
-    /// memory.
+    /// Appends a share. There must be room for it, because a growing list would leave a copy of the secrets
+    /// in freed memory.
     pub fn push(&mut self, share: Share) {
         self.keys.push(share.key);
         self.macs.push(share.mac);
     }
 
-    /// Appends other shares; there must be room.
+    /// Appends other shares. There must be room for them.
     pub fn extend(&mut self, others: ShareView<'_>) {
         self.keys.extend_from_slice(others.keys);
         self.macs.extend_from_slice(others.macs);
@@ -166,7 +166,8 @@ impl OffsetOwner {
         self.delta.label().with_colour(0)
     }
 
-    /// Returns the share of the public mask 1: the garbler's bit is 1, and the evaluator's key fits this bit.
+    /// Returns the share of the public mask 1: the garbler's bit is 1, and the evaluator's key matches this
+    /// bit.
     pub fn one(&self) -> Share {
         match self.role {
             Party::Garbler => Share { key: Label::ZERO, mac: Label::from_bits(1) },

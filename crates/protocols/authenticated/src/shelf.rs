@@ -84,8 +84,8 @@ pub(super) struct ListPlace {
 }
 
 impl ListPlace {
-    /// Makes a shelf for lists of about `bytes` bytes in all: in memory if this is at most the limit
-    /// `memory`.
+    /// Makes a place for lists with about `bytes` bytes in total. They are in memory if this is at most the
+    /// limit `memory`.
     ///
     /// # Errors
     /// [`Error::Resource`] if the file cannot be made.
@@ -97,12 +97,12 @@ impl ListPlace {
         Ok(ListPlace { memory, file: (bytes > memory).then(encrypted).transpose()? })
     }
 
-    /// Makes a shelf in memory without a limit.
+    /// Makes a place in memory without a limit.
     pub fn memory() -> Self {
         ListPlace { memory: u64::MAX, file: None }
     }
 
-    /// Makes another shelf with the same limit, for lists of about `bytes` bytes.
+    /// Makes another place with the same limit, for lists with about `bytes` bytes.
     ///
     /// # Errors
     /// As [`ListPlace::new`].
@@ -146,7 +146,7 @@ impl ListPlace {
     }
 }
 
-/// A list on a shelf, in memory or in the file.
+/// A stored list, in memory or in the file.
 pub(super) enum Shelved<T: Pod + Default> {
     Memory(SecretBlocks<T>),
     /// A list of `len` values that begins at byte `first`.
@@ -252,15 +252,15 @@ const PAGE: usize = 256;
 /// The most bytes of pages that one list keeps in memory.
 pub const CACHE_BYTES: usize = 32 << 20;
 
-/// A list that grows at its end and is read at any place. In a file, it consists of full pages and a last one
-/// that is not full. The pages that were used lately stay in memory.
+/// A list that grows at its end and is read at any place. In a file, it consists of full pages, and of a last
+/// page that is not full. Recently used pages stay in memory.
 pub(super) struct Paged<T: Pod + Default> {
     file: Option<Arc<Encrypted>>,
-    /// The values that are not in the file: all of a list in memory.
+    /// The values that are not in the file. For a list in memory, these are all values.
     last: SecretBlocks<T>,
     pages: Vec<Page>,
     cache: Vec<Cached<T>>,
-    /// The cached page that is looked at next if room is needed.
+    /// The cached page that is examined next when room is needed (clock algorithm).
     hand: usize,
 }
 
@@ -273,7 +273,7 @@ struct Page {
 /// A page in memory.
 struct Cached<T: Pod + Default> {
     page: usize,
-    /// True if the page was used since the hand passed it.
+    /// True if the page was used since `hand` passed it.
     used: bool,
     values: SecretBlocks<T>,
 }
@@ -335,8 +335,8 @@ impl<T: Pod + Default> Paged<T> {
         Ok(all)
     }
 
-    /// Puts a page into the cache, in place of one that was not used lately if the cache is full. Returns the
-    /// place of the page.
+    /// Puts a page into the cache. If the cache is full, the page replaces one that was not used recently.
+    /// Returns the place of the page.
     fn admit(&mut self, page: usize, values: SecretBlocks<T>) -> usize {
         let place = if self.cache.len() < CACHE_BYTES / (PAGE * size_of::<T>()) {
             self.cache.push(Cached { page, used: true, values });
@@ -410,7 +410,7 @@ mod tests {
         }
     }
 
-    /// A list gives back its values from any page, whether the page is in the cache or not.
+    /// Each value of a list can be read, whether its page is in the cache or not.
     #[test]
     fn pages_come_back() {
         let mut rng = Rng::replayable("test pages");

@@ -1,5 +1,6 @@
-//! Loops over lists of words. A word is two halves here, because the compiler vectorises loops over halves
-//! only. Bits are bytes of value 0 or 1. They may be secret, so no branch or index depends on them.
+//! Loops over lists of words. Each word is processed as two halves, because the compiler vectorises only
+//! loops over halves. Bits are bytes of value 0 or 1. They may be secret, so no branch or index depends on
+//! them.
 
 use brickwork_base::label::Label;
 use bytemuck::{cast_slice, cast_slice_mut};
@@ -15,7 +16,7 @@ fn mask(bit: u8) -> u64 {
 /// Adds `words` to `to`, word by word.
 ///
 /// # Panics
-/// If the lists have different lengths. This holds for all functions here.
+/// If the lists have different lengths. This also holds for the other functions of this module.
 pub fn add(to: &mut [Label], words: &[Label]) {
     assert_eq!(to.len(), words.len());
     let to = cast_slice_mut::<_, u64>(to);
@@ -82,14 +83,15 @@ pub fn pack_words<'a>(to: &mut [u8], bytes: usize, words: impl IntoIterator<Item
     }
 }
 
-/// Writes word number `k` in a list of words of `bytes` bytes. Overwrites following bytes up to a whole word.
+/// Writes word number `k` in a list of words of `bytes` bytes. The following bytes are overwritten, up to the
+/// end of a whole word.
 #[inline]
 pub fn put_word(to: &mut [u8], bytes: usize, k: usize, word: Label) {
     *to[k * bytes..].first_chunk_mut().expect("the buffer has spare bytes at its end") = word.to_bytes();
 }
 
-/// Reads word number `k` in a list of words of `bytes` bytes. The upper bytes of the result are following
-/// bytes.
+/// Reads word number `k` in a list of words of `bytes` bytes. The upper bytes of the result come from the
+/// following words.
 #[inline]
 pub fn word(from: &[u8], bytes: usize, k: usize) -> Label {
     Label::from_bytes(*from[k * bytes..].first_chunk().expect("the buffer has spare bytes at its end"))

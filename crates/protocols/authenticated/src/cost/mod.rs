@@ -118,7 +118,7 @@ pub fn script_from_stock(program: &Program, security: u32, epochs: u64) -> Resul
     Ok(script)
 }
 
-/// Writes the online phase: the steps after the inputs are known.
+/// Adds the online phase to the script: the steps after the inputs are known.
 fn online(script: &mut Script, layout: &Layout) {
     let inputs = [Garbler, Evaluator].map(|party| layout.inputs(party) as u64);
     script.phase("build");
@@ -135,7 +135,7 @@ fn online(script: &mut Script, layout: &Layout) {
     }
 }
 
-/// Writes the messages that open this many masks: their bits, and a hash of the MACs.
+/// Adds the messages that open this many masks: their bits, and a hash of the MACs.
 fn opened(script: &mut Script, from: Party, count: u64) {
     for some in parts(count as usize) {
         script.message(from, (some.div_ceil(8) + HASH) as u64);
@@ -163,7 +163,7 @@ fn preprocess(script: &mut Script, making: &MakingPlan, lot: &Lot) {
     let at = |k: usize| portions.get(k).filter(|_| draws.leaky > 0).map(|draw| draw.leaky as u64);
     let both = [Garbler, Evaluator];
     let ahead = draws.ahead(making.cot, making.level);
-    // The number of messages that carry the choices of each portion.
+    // The numbers of messages that carry the choices of each portion.
     let mut choices = Vec::new();
     for step in 0..portions.len() + 2 * ahead {
         for k in if step == 0 { 0..ahead + 1 } else { step + ahead..step + ahead + 1 } {
@@ -205,7 +205,7 @@ fn preprocess(script: &mut Script, making: &MakingPlan, lot: &Lot) {
     open_and_garble(script, lot);
 }
 
-/// Writes the steps for the parts of a lot. The evaluator opens the masks of all parts before it receives
+/// Adds the steps for the parts of a lot. The evaluator opens the masks of all parts before it receives
 /// tables.
 fn open_and_garble(script: &mut Script, Lot { parts, pool, .. }: &Lot) {
     let opened = |part: &ComponentPart| {
@@ -244,18 +244,19 @@ fn memory(layout: &Layout, making: &MakingPlan) -> [u64; 2] {
         let draws = lot.draws(making.sizes);
         let portion = draws.all().map(|draw| draw.total()).max().unwrap_or(0) as u64;
         let part = lot.parts.iter().map(|part| part.ands.len()).max().unwrap_or(0) as u64;
-        // All masks, the sums of portions in progress, and a part between both openings.
+        // The memory of all masks, of the sums of portions in progress, and of a part between the openings of
+        // both parties.
         SHARE * (3 * draws.leaky + draws.masks) as u64
             + SHARE * portion
             + LABEL * 2 * (draws.ahead(making.cot, making.level) * draws.portion.min(draws.leaky)) as u64
             + part * (14 + 2 * lot.pool.bucket as u64) * SHARE
     };
     let lot = making.lots.iter().map(lot).max().unwrap_or(0);
-    // A masked value takes one byte, and a bit in the report.
+    // The memory of the masked values: each takes one byte, and one bit in the report.
     let values = wires + (ports + ands) * 9 / 8;
     let of_wires = [0, ports].map(|ports| kept(LABEL * (3 * wires + ports), 3 * CACHE_BYTES as u64));
     let slots = 20 * program.slot_count() as u64 + 4 * ports;
-    // The connection reads ahead while both parties send leaky ANDs.
+    // The connection reads ahead while both parties send data of leaky ANDs.
     let of_all = PROCESS_BYTES + circuits + slots + IN_FLIGHT as u64;
     let waiting = waiting(layout, making.level);
     [0, 1].map(|party| of_all + kept(waiting[party], 0) + lot.max(values + of_wires[party]))

@@ -15,8 +15,8 @@ pub static GARBLE: WorkKind =
 /// Evaluating one AND gate.
 pub static EVALUATE: WorkKind =
     WorkKind { name: "authenticated.evaluate", known: [5.38e-9, 4.76e-9, 5.57e-9, 1.94e-7] };
-/// The time that each phase takes beyond its predicted work and messages, in the order of the phases. The
-/// phases in `GROWS` take it for each AND gate of the program.
+/// The time by which each phase exceeds its predicted work and messages, in the order of the phases. For the
+/// phases that `GROWS` names, it is the time per AND gate of the program.
 pub static BEYOND: [WorkKind; 5] = [
     WorkKind { name: "authenticated.beyond.setup", known: [1.0e-3; 4] },
     WorkKind { name: "authenticated.beyond.preprocess.gate", known: [1.47e-6, 1.19e-6, 1.18e-6, 1.0e-7] },
@@ -25,7 +25,7 @@ pub static BEYOND: [WorkKind; 5] = [
     WorkKind { name: "authenticated.beyond.decode", known: known::DECODE },
 ];
 
-/// True for a phase whose extra time grows with the program.
+/// For each phase, true if its time grows with the program.
 pub(super) const GROWS: [bool; 5] = [false, true, false, true, false];
 
 /// All kinds of this file.

@@ -1,11 +1,12 @@
-//! Components and masks made ahead of time: a connection between two parties with stores. All protocols share
-//! the code for meeting, filling and taking ([`brickwork_protocol::stock`]). This module has the records of
-//! copies and input masks, and the items of a program.
+//! Components and masks that are made before programs are known: a connection between two parties with
+//! stores. All protocols share the code for meeting, filling and taking ([`brickwork_protocol::stock`]). This
+//! module has the records of copies and input masks, and the items of a program.
 //!
 //! All items of an epoch, and all programs that take from it, share the session's offsets. A failed check has
-//! told the peer something about an offset or about masks. So after any failed check the epoch is burned
-//! before the connection closes, and the peer is not told which check it was. Steps that a peer breaks off
-//! are given up; they count in the bound of every program from the epoch (docs/protocols/authenticated.md).
+//! told the peer something about an offset or about masks. So after any failed check, the epoch is burned
+//! before the connection closes. The peer is not told which check failed. Steps that a peer interrupts are
+//! given up. Their risk counts in the bound of every program from the epoch
+//! (docs/protocols/authenticated.md).
 
 mod needs;
 mod records;
@@ -123,7 +124,7 @@ impl Stocked {
         Ok(Stocked { line, forced })
     }
 
-    /// Returns whether a later program can carry this on.
+    /// Returns whether later programs may use values that this connection keeps.
     pub fn keeps(&mut self, secret: &Secret) -> bool {
         self.line.kept().is_some_and(|kept| kept.wires(secret).is_ok())
     }
@@ -151,7 +152,7 @@ impl Stocked {
     }
 
     /// Runs a step, or a program as a step, on stock. `input` has this party's input bits. While a value is
-    /// kept, all steps of the connection take from the same epoch.
+    /// kept, all steps of the connection take items of the same epoch.
     ///
     /// # Errors
     /// As [`Stocked::preprocess`]. [`Error::Stock`] if an item is missing and `lacking` forbids making it,
@@ -174,7 +175,7 @@ impl Stocked {
         let (needs, level) = (Request::of_layout(layout)?, forced.level_of(line.terms().security.whole()?)?);
         let promise = (forced.level.is_none() && forced.pool.is_none()).then_some(level);
         let job = Execution { step, layout, needs: &needs, input, promise };
-        // While something is kept, programs take from its session alone, and no other is begun.
+        // While a value is kept, programs use only the session of this value, and no other session is begun.
         if line.stays() {
             line.kept().map_or(Ok(()), |kept| kept.check(step))?;
             lacking = Lacking::Refuse;

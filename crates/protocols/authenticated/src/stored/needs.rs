@@ -23,19 +23,19 @@ use crate::role::Role as _;
 pub(super) const COPIES: u8 = 0;
 pub(super) const MASKS: u8 = 1;
 
-/// The pool of a lot leaks with probability at most 2^-s divided by 2 to this power. With the other guesses
-/// in a lot, 64 lots that are given up take three fourths of 2^-s.
+/// A pool of a lot leaks with a probability of at most 2^-s divided by 2 to this power. If 64 lots are given
+/// up, they use three fourths of 2^-s, together with the other guesses in these lots.
 const ATTEMPTS_LOG2: f64 = 8.0;
 
-/// The part of 2^-s that the given-up lots of an epoch may take before no further lot begins in it. Beyond
-/// this part, new stock would soon be useless to programs.
+/// The part of 2^-s that the given-up lots of an epoch may use before no further lot begins in it. If they
+/// used more, programs could soon not use new stock.
 const GIVEN_UP_SHARE: f64 = 0.75;
 
 /// The openings of masks in all programs of an epoch: 2^19 entries of the log. A program has fewer than 2^32
 /// inputs and outputs, so it has at most 2^13 openings.
 const OPENINGS_OF_PROGRAMS: u64 = 1 << 32;
 
-/// The items to make ahead of time. The programs that will take them may not be known yet.
+/// The items to make in advance. The programs that will take them may not be known yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     /// Components, with the number of copies of each.
@@ -141,8 +141,8 @@ impl Request {
         there.choose(&self.wanted())
     }
 
-    /// Returns the missing items, if these exist. If nothing is, it could not be taken all the same, and
-    /// others are made.
+    /// Returns the missing items, if these exist. If no item is missing but the items could not be taken, all
+    /// items are made once more.
     pub(super) fn missing(&self, there: &Batches) -> Self {
         let lacking = there.lacking(&self.wanted());
         let components = self.components.iter().zip(&lacking).filter(|(_, lacking)| **lacking > 0);
@@ -153,21 +153,21 @@ impl Request {
         if missing.is_empty() { self.clone() } else { missing }
     }
 
-    /// Returns how many programs the items suffice for.
+    /// Returns the number of programs for which the items are enough.
     pub(super) fn suffices(&self, there: &Batches) -> u64 {
         there.suffices(&self.wanted())
     }
 }
 
-/// Returns the origins of all lots behind these batches, each lot once.
+/// Returns the origins of all lots from which these batches come, each lot once.
 pub(super) fn origins<'h>(headers: impl Iterator<Item = &'h Header>) -> Vec<LotOrigin> {
     let mut known = std::collections::BTreeMap::new();
     headers.for_each(|header| _ = known.insert(header.step, header.origin));
     known.into_values().collect()
 }
 
-/// Returns the bound on a cheater's success with all stock of an epoch and in all programs from it. It is one
-/// bound for all of them, because a detected cheat ends them all.
+/// Returns the bound on a cheater's success with all stock of an epoch, in all programs that use it. There is
+/// one bound for all programs, because a detected cheat ends all of them.
 ///
 /// # Errors
 /// [`Error::Stock`] if a header is malformed.
@@ -200,7 +200,7 @@ pub(super) fn may_begin(given_up: GivenUp, security: u32) -> bool {
     Upper::fixed(given_up.risk) <= Upper::exp2(-f64::from(security) + GIVEN_UP_SHARE.log2())
 }
 
-/// Returns the risk of an epoch before any lot is made, in units of 2^-128.
+/// Returns the risk of an epoch without any lots, in units of 2^-128.
 ///
 /// # Errors
 /// [`Error::Usage`] for a security other than 40, 64 or 80.
@@ -209,8 +209,8 @@ pub(super) fn fixed(security: u32) -> Result<u128, Error> {
     Ok(Upper::exp2(budget.log2()).to_fixed())
 }
 
-/// Returns the risk of a setup or lot that a peer breaks off before the comparison, in units of 2^-128: at
-/// most that of one iteration of a PCG in each direction.
+/// Returns the risk if a peer interrupts a setup or a lot before the comparison, in units of 2^-128: at most
+/// that of one iteration of a PCG in each direction.
 pub(super) fn early_risk() -> u128 {
     Upper::exp2(1.0 + pcg::check_log2()).to_fixed()
 }
@@ -279,7 +279,7 @@ pub struct Execution<'j> {
     pub(crate) layout: &'j Layout<'j>,
     pub(crate) needs: &'j Request,
     pub(crate) input: &'j [bool],
-    /// Checks the promise of an epoch; a cheater with other lengths skips this.
+    /// Checks the promise of an epoch. A cheater in a test that uses other lengths skips this.
     pub(crate) promise: Option<StatisticalLengths>,
 }
 

@@ -1,5 +1,5 @@
-//! Records of copies and input masks: lists of plain values. Circuit and level determine the bytes of each
-//! item.
+//! Records of copies and input masks: lists of plain values. The circuit and the security level determine the
+//! bytes of each item.
 
 use std::ops::Range;
 
@@ -99,7 +99,7 @@ impl Shape {
 /// A list of values.
 pub(super) enum ValueList {
     Words(SecretBlocks<Label>),
-    /// Bytes; spare bytes may follow.
+    /// Bytes, which spare bytes may follow.
     Bytes(SecretBlocks<u8>),
 }
 
@@ -118,7 +118,7 @@ pub(super) fn of_shares(shares: MaskShares) -> [ValueList; 2] {
     [ValueList::Words(keys), ValueList::Words(macs)]
 }
 
-/// Items that were appended together.
+/// Items that were appended in one call.
 struct Chunk {
     count: usize,
     lists: Vec<ValueList>,
@@ -221,8 +221,8 @@ impl Records for BatchItems {
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
-        // Only the list of chunks grows. The chunks stay in place, so no copy of a secret is left in freed
-        // memory.
+        // Only the list of chunks grows, and its old memory contains no secrets. The chunks themselves are
+        // not moved, so no copy of a secret is left in freed memory.
         self.chunks.extend(others.chunks);
         Ok(())
     }
@@ -255,7 +255,8 @@ mod tests {
         assert_eq!(spare[..], [&tags[..], &[0; 7]].concat());
     }
 
-    /// Written items can be read back from any chunks and records; a record of a wrong length is refused.
+    /// Written items can be read back, however they are divided into chunks and records. A record of a wrong
+    /// length is refused.
     #[test]
     fn records_are_read_as_they_were_written() {
         let items = items();

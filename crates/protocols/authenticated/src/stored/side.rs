@@ -1,5 +1,5 @@
-//! The two roles of a session with stock on disk. [`Recorded`] has the operations that differ between garbler
-//! and evaluator; the rest of the code is shared.
+//! The operations of the two roles with stock on disk. The trait [`Recorded`] has the operations in which the
+//! roles differ; they share all other code.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -102,7 +102,7 @@ impl Recorded for Garbled {
         items.list(2, which, 0).iter().try_for_each(|&label| made.input_labels.push(label))
     }
 
-    /// The garbler needs no keys after garbling, so this start is never used.
+    /// The garbler needs no keys after garbling, so this value is never used.
     fn start(&self) -> u128 {
         0
     }
@@ -183,7 +183,7 @@ impl Recorded for Received {
     }
 }
 
-/// State that passes from one session of a connection to the next: the OTs of masks in a new one, and the
+/// State that passes from one session of a connection to the next: the kind of OTs in a new session, and the
 /// hooks of a cheater.
 pub struct ConnectionCarry {
     pub(crate) cot: Cot,
@@ -195,7 +195,7 @@ pub(super) struct OnDisk<C: Recorded> {
     member: SessionState,
     /// The kind of OTs that a new session uses.
     wanted: Cot,
-    /// The most bytes of waiting data that are kept in memory.
+    /// The largest number of bytes of data for waiting programs that stay in memory.
     memory: u64,
     /// The items that the current step made.
     made: Option<MadeComponents<C>>,
@@ -239,7 +239,7 @@ fn read<C: Recorded>(
         let header = Header::decode(&batch.batch.header)?;
         if batch.batch.kind == MASKS {
             let masks = batch.assemble::<BatchItems>(&C::shape_of_masks())?;
-            // The single mask of a program without slots and inputs is no input, so it is left out here.
+            // A program without slots and inputs takes one mask, which is no input. It is left out here.
             let here = masks.count().min(layout.all_inputs() - made.inputs.len());
             C::take_masks(&masks, 0..here, &mut made)?;
         } else {
@@ -309,8 +309,8 @@ impl StockProtocol for Authenticated {
         Ok(on_disk(SessionState::restored(run, level_of(terms, &hooks)?, secrets, hooks)?, wanted, terms))
     }
 
-    /// This holds for any runs from it, because later masks and triples are independent of earlier ones. But
-    /// not where much was given up.
+    /// This holds however many runs use the epoch, because later masks and triples are independent of earlier
+    /// ones. If too many lots were given up, no further lot may begin.
     fn may_begin(state: &EpochState, terms: &Terms) -> Result<bool, Error> {
         Ok(may_begin(state.given_up(), terms.security.whole()?))
     }
@@ -412,12 +412,12 @@ impl<C: Recorded> StockSession<Authenticated> for OnDisk<C> {
         Ok(())
     }
 
-    /// Everything that does not depend on the peer is read first, so that nothing waits for a disk after both
-    /// have burned.
+    /// Everything that does not depend on the peer is read first. So no party waits for a disk after both
+    /// have burned the items.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<ProgramOutcome, Error> {
         let (mut made, pools) = read::<C>(items, &mut self.member, job.layout, self.memory)?;
-        // Solderings and shares depend on the taken items, so nothing is sent before both parties have burned
-        // them.
+        // Solderings and shares depend on the taken items, so no party sends them before both have burned the
+        // items.
         stand.confirm(self.run())?;
         let (outputs, mut wires) = C::execute(&mut self.member, job.layout, &mut made, job.input)?;
         self.member.keep_of(job.layout, &mut wires)?;

@@ -102,7 +102,8 @@ impl Folders {
         inventory::<Authenticated>(&self.store(party)).unwrap()
     }
 
-    /// Returns the items left in epochs that are not burned, by name. Checks that both parties have the same.
+    /// Returns the items left in epochs that are not burned, by name. It checks that both parties have the
+    /// same.
     #[track_caller]
     fn left(&self) -> BTreeMap<String, u64> {
         self.0.left::<Authenticated>(|epoch| {
@@ -116,8 +117,8 @@ impl Folders {
         })
     }
 
-    /// Runs a program on random inputs and checks its outputs against the plaintext. Returns the evaluator's
-    /// result.
+    /// Runs a program on random inputs, and compares its outputs with those of a plain computation. Returns
+    /// the evaluator's result.
     #[track_caller]
     fn runs(&self, program: &Program, lacking: Lacking, rng: &mut Rng) -> Did {
         let inputs = random_inputs(program, rng);
@@ -168,7 +169,7 @@ fn of_xors() -> Program {
     program.finish().unwrap()
 }
 
-/// Fills stock, uses it by programs that were not known at that time, adds to it, uses it up, and makes
+/// Fills stock, uses it for programs that were unknown when it was made, adds to it, uses it up, and makes
 /// missing items during a run.
 #[test]
 fn stock_is_filled_used_up_and_made_on_the_spot() {
@@ -187,8 +188,8 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
         assert!(in_stock(&store, party, &terms(), &small.repeat(4).unwrap()).unwrap());
         assert!(!in_stock(&store, party, &terms(), &small.repeat(5).unwrap()).unwrap());
     }
-    // Every byte is predicted. The online phase sends the same as in a run without stock, because it does not
-    // depend on the source of the components.
+    // Every byte is predicted. The online phase sends the same bytes as in a run without stock, because it
+    // does not depend on the origin of the components.
     let did = folders.runs(&small, Lacking::Refuse, &mut rng);
     let predicted = |script| {
         let machine = brickwork_plan::Machine::known("portable", 1);
@@ -222,7 +223,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     let made = folders.runs(&two, Lacking::Make, &mut rng).made.expect("something was made");
     assert_eq!((made.components[0].1, made.inputs), (1, inputs as usize - 10));
     assert_eq!(folders.parts(Party::Garbler).len(), 1);
-    // An epoch that is used up is burned. The next epoch has other offsets.
+    // An epoch that is used up is burned. The next epoch has new offsets.
     assert_eq!(folders.left(), left([]));
     let made = folders.runs(&small, Lacking::Make, &mut rng).made.expect("something was made");
     assert_eq!(made, Request::of(&small).unwrap());
@@ -252,8 +253,8 @@ fn any_program_runs_from_stock() {
     assert_eq!(folders.left(), left([("input masks", 2 * 8 - 8 + 2 * 8), ("xor", 4)]));
 }
 
-/// One program takes more copies than a record has or are evaluated side by side, from several batches and
-/// parts.
+/// One program takes copies from several batches and parts, more than a record has and more than are
+/// evaluated side by side.
 #[test]
 fn a_program_takes_from_many_batches_and_records() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -290,8 +291,8 @@ fn row_23_a_program_skips_what_is_damaged() {
 fn an_interrupted_filling_goes_on() {
     let small = library::millionaires().unwrap();
     let asked = Request { inputs: (1 << 20) + 3, ..times(&small, 2) };
-    // The stores exchange two stands when they meet and three in a step, so the sixth stand is in the second
-    // step.
+    // The parties exchange two positions of their logs when the stores are compared, and three in a step. So
+    // the sixth one belongs to the second step.
     let garblers = [(msg::BITS, 1, 0, 0), (msg::COMPARED, 1, 0, 1), (msg::TABLES, 1, 0, 1), (STAND, 6, 1, 0)];
     let evaluators = [
         (msg::CIPHERTEXTS, 1, 0, 0),
@@ -319,8 +320,8 @@ fn an_interrupted_filling_goes_on() {
     }
 }
 
-/// Given-up lots count: no lot begins in an epoch in which they took three fourths of 2^-s. Items that are
-/// there stay usable.
+/// Given-up lots count: no lot begins in an epoch whose given-up lots used three fourths of 2^-s. Items that
+/// are there stay usable.
 #[test]
 fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -331,7 +332,8 @@ fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
         let origin = asked.steps(level, &Forced::default()).unwrap()[0].origin(Cot::default());
         origin.bound(level).log2()
     };
-    // This request's pool leaks most, because it is just above the smallest pool for its bucket size.
+    // The pool of this request leaks with the highest probability, because it is just above the smallest pool
+    // for its bucket size.
     let all = (2..60).map(|count| times(&small, count));
     let asked = all.max_by(|one, other| risk_of(one).total_cmp(&risk_of(other))).unwrap();
     let risk = risk_of(&asked);
@@ -340,7 +342,7 @@ fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
     for attempt in 1..=most + 1 {
         let lines = dying(Party::Evaluator, msg::COIN, 1, &[], &SeenMessages::default());
         assert!(folders.over(lines, TestedAction::Fill(&asked)).iter().all(Result::is_err));
-        // Forgets the sum over all epochs, which another test covers.
+        // Removes the other limit, which counts attempts over all epochs. Another test covers it.
         folders.0.forgive();
         let parts = folders.parts(Party::Garbler);
         assert_eq!(parts.len(), if attempt <= most { 1 } else { 2 }, "{attempt}");
@@ -373,14 +375,14 @@ fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
     }
 }
 
-/// Wherever a party dies, both parties lose the items that the program took, no two programs share a copy or
+/// Whenever a party dies, both parties lose the items that the program took. No two programs share a copy or
 /// a mask, and later programs give the right outputs.
 #[test]
 fn row_20_nothing_is_used_twice_whoever_dies() {
     let program = library::millionaires().unwrap();
     let zeros = BOTH.map(|party| vec![false; program.input_width(party)]);
     let inputs = Request::of(&program).unwrap().inputs;
-    // The inputs are 0, so the messages show masks. No two messages may be equal.
+    // The inputs are 0, so the messages contain masks. No two messages may be equal.
     const NOTED: &[Tag] = &[msg::SOLDERINGS, msg::MASKED_INPUTS, msg::INPUT_LABELS];
     for (tag, count, party) in [
         (STAND, 2, Party::Garbler),
@@ -455,8 +457,8 @@ fn lie(at: Point, byte: usize) -> Alter {
     })
 }
 
-/// Every failed check burns the epoch at the honest party, durably, before the connection closes. The peer is
-/// not told which check failed, and its part of the epoch becomes useless.
+/// Every failed check burns the epoch on the honest party's disk, before the connection closes. The peer is
+/// not told which check failed, and its part of the epoch cannot be used any more.
 #[test]
 fn a_failed_check_burns_the_epoch_whichever_it_was() {
     let program = library::millionaires().unwrap();
@@ -464,7 +466,7 @@ fn a_failed_check_burns_the_epoch_whichever_it_was() {
     let asked = times(&program, 2);
     let (fill, run) =
         (TestedAction::Fill(&asked), TestedAction::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse));
-    // A small pool, for speed, in buckets large enough that a store accepts it.
+    // The pool is small to save time; its buckets are large enough that a store accepts it.
     let pool = Some(TriplePool { size: 80, bucket: 9 });
     let cases = [
         (0, Point::Compared, Cheat::Equality, fill),
@@ -486,17 +488,17 @@ fn a_failed_check_burns_the_epoch_whichever_it_was() {
         let forced = || [(); 2].map(|()| Hooks { pool, ..Hooks::none() });
         let _ = folders.with(memory_pair(), forced(), TestedAction::Fill(&asked)).map(Result::unwrap);
         let mut hooks = forced();
-        // The last label is of an input of the evaluator, which checks the label by its colour.
+        // The last label belongs to an input of the evaluator, which checks only the label's colour.
         let byte = if point == Point::InputLabels { 16 * (asked.inputs / 2 - 1) } else { 0 };
         (hooks[cheater].alter, hooks[cheater].looks_away) = (Some(lie(point, byte)), true);
         let results = folders.with(memory_pair(), hooks, what);
         assert!(results[1 - cheater].as_ref().is_err_and(|error| error.is_cheat(check)), "{case:?}");
-        // The cheater learns nothing: the honest party stops sending.
+        // The cheater learns nothing, because the honest party stops sending.
         assert!(matches!(results[cheater], Err(Error::Io(_))), "{case:?}");
         let parts = folders.parts(BOTH[1 - cheater]);
         assert!(parts[0].state.burned().is_some_and(|why| why.contains("cheated")), "{case:?}");
         let store = folders.store(BOTH[1 - cheater]);
-        assert!(store.secrets(&parts[0].id).is_err(), "{case:?}: both offsets are gone");
+        assert!(store.secrets(&parts[0].id).is_err(), "{case:?}: both parties' secrets must be erased");
         drop(store);
         let again = folders.with(memory_pair(), forced(), run);
         assert!(again.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{case:?}");
@@ -523,7 +525,7 @@ fn what_is_kept_stays_while_stock_is_made() {
             }
             let (_, line) = line.preprocess(&asked)?;
             let (second, mut line) = line.run(&keeps, &input, Lacking::Refuse)?;
-            assert!(first.kept.len() == 1 && first.kept != second.kept, "one name for two secrets");
+            assert!(first.kept.len() == 1 && first.kept != second.kept, "two secrets have one name");
             Ok([&first, &second].map(|done| line.keeps(&done.kept[0])).to_vec())
         };
         let (left, right) = memory_pair();
@@ -537,8 +539,8 @@ fn what_is_kept_stays_while_stock_is_made() {
     }
 }
 
-/// Masks in stock come from a PCG, and each entry begins with its own first OTs. Wrong trees burn the epoch
-/// like any other failed check, and the peer is not told which check failed.
+/// Masks in stock come from a PCG, and each entry of the log begins with new first OTs. Wrong trees burn the
+/// epoch like any other failed check, and the peer is not told which check failed.
 #[test]
 fn altered_trees_of_a_pcg_burn_the_epoch() {
     let program = library::millionaires().unwrap();

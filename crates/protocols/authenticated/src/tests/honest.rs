@@ -55,12 +55,12 @@ fn aes_is_computed() {
     }
 }
 
-/// Programs of several lots, parts and portions, of which the last are not full. The sizes are small, because
-/// a million gates would take long.
+/// Programs of several lots, parts and portions, of which the last are not full. The sizes of lots are small,
+/// because a program of a million gates would take long.
 #[test]
 fn programs_of_many_lots_are_computed() {
     let (mut rng, mut lots, mut programs) = (Rng::replayable("test programs"), 0, 0);
-    // Goes on until enough lots have several parts, because the random programs may be small.
+    // The test continues until enough lots have several parts, because a random program may be small.
     while programs < 8 || lots <= 3 {
         programs += 1;
         let program = Arc::new(random_program(&mut rng).repeat(3).unwrap());
@@ -98,7 +98,7 @@ fn crossings(executions: usize, sizes: Sizes, cot: Cot) -> u64 {
     for (party, result) in [Party::Garbler, Party::Evaluator].into_iter().zip(results) {
         let report = result.unwrap();
         assert_eq!(report.outputs, program.output_bits(party, &clear), "{party:?}");
-        // The garbler receives the last message of a phase in the next one.
+        // The garbler receives the last message of a phase only in the next phase.
         for (phase, predicted) in report.phases.iter().zip(&predicted.phases) {
             let sent = [phase.garbler_sent_bytes, phase.evaluator_sent_bytes];
             let expected = [predicted.garbler_sent_bytes, predicted.evaluator_sent_bytes];
@@ -113,8 +113,8 @@ fn crossings(executions: usize, sizes: Sizes, cot: Cot) -> u64 {
     crossings.get()
 }
 
-/// A program of so many inputs and outputs that their masks are drawn in several lots, and opened by several
-/// messages, is computed with the predicted bytes and crossings.
+/// A program has so many inputs and outputs that their masks are drawn in several lots and opened by several
+/// messages. The bytes and crossings are as predicted.
 #[test]
 fn programs_of_many_inputs_are_computed() {
     const WIDTH: u32 = 700_000;
@@ -152,18 +152,19 @@ fn programs_of_many_inputs_are_computed() {
     }
 }
 
-/// A lot takes six crossings, however many parts it has, and one more each time a party has sent as many
-/// portions as it may be ahead. The program itself takes four more than setup and lots, whatever its size.
+/// A lot needs six crossings, however many parts it has. It needs one more each time a party has sent as many
+/// portions as it may be ahead. A program needs four crossings in addition to those of the setup and the
+/// lots, whatever its size.
 #[test]
 fn crossings_do_not_grow_with_parts() {
     let sizes = |lot, part, portion| Sizes { lot, part, portion };
     let mut all = Vec::new();
     for cot in [Cot::Extension, Cot::SoftSpoken4] {
-        // One lot: 2 parts or 200; 1 portion, 23, or 86, of which up to 16 are on their way.
+        // The case of one lot: 2 parts or 200; 1 portion, 23, or 86, of which up to 16 are on their way.
         let [one, parts] = [400, 4].map(|part| crossings(200, sizes(400, part, 1 << 12), cot));
         assert_eq!(parts, one);
         let windows = [80, 21].map(|portion| crossings(200, sizes(400, 40, portion), cot));
-        // Twice the program in twice the lots.
+        // The case of a program of twice the size, in twice as many lots.
         let lots = [2, 4].map(|times| crossings(200 * times, sizes(400, 40, 1 << 12), cot));
         all.push([vec![one], windows.to_vec(), lots.to_vec()].concat());
     }

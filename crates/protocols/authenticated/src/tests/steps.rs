@@ -67,7 +67,7 @@ fn script(rng: &mut Rng, steps: usize) -> Vec<Planned> {
         }
         let keeps: Vec<&str> =
             ["k", "o", "g", "e"].into_iter().filter(|_| number == 0 || rng.below(2) == 0).collect();
-        // The plaintext evaluation gets all inputs, kept values included.
+        // The plain computation gets all inputs, with the kept values.
         let mut bits = |party: Party, port: &str| -> (bool, Vec<bool>) {
             match carried.iter().find(|(by, name, _)| *by == party && *name == port) {
                 Some(&(.., place)) => (true, kept[place].clone()),
@@ -216,7 +216,7 @@ fn what_no_step_can_have_is_refused() {
     });
     let says = |why: &str| why.contains("forgotten");
     assert!(forgotten.iter().all(|result| matches!(result, Err(Error::Usage(why)) if says(why))));
-    // A step without slots shows a kept value. Parties that mean different values do not continue.
+    // A step without slots reveals a kept value. Parties that name different values do not continue.
     let ports = |name: &str| vec![Port::new(name, Type::Uint(3))];
     let mut shows = ProgramBuilder::new("shows", ports("x"), vec![]).unwrap();
     shows.output(Port::new("z", Type::Uint(3)), Recipient::Both, vec![0, 1, 2]).unwrap();
