@@ -37,7 +37,7 @@ impl Bit {
         Bit(self.0 & !1)
     }
 
-    /// Returns the wire of a bit that is no constant, without its inversion.
+    /// Returns the wire of a bit that is not a constant, without its inversion.
     const fn index(self) -> Wire {
         (self.0 >> 1) - 1
     }
@@ -55,8 +55,8 @@ pub struct Builder {
     inputs: u32,
     gates: Vec<Gate>,
     and_gates: usize,
-    /// A recent gate for each hash, to find an equal gate. Entries are overwritten, so the memory is bounded,
-    /// and only equal gates from long ago are missed.
+    /// For each hash, a recent gate, by which an equal gate is found. Entries are overwritten, so the memory
+    /// is limited. Only equal gates from long ago are missed.
     recent: Vec<u32>,
     /// True if a gate was left out because no wire number was left.
     full: bool,
@@ -138,7 +138,7 @@ impl Builder {
         Bit(out.0 ^ flip)
     }
 
-    /// Adds a conjunction, the one kind of gate that costs ciphertexts; returns its wire.
+    /// Adds a conjunction; returns its wire. No other gate needs ciphertexts.
     pub fn and(&mut self, a: Bit, b: Bit) -> Bit {
         if a == Bit::ZERO || b == Bit::ZERO || a == !b {
             return Bit::ZERO;

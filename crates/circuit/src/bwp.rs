@@ -16,9 +16,9 @@
 //!                                                          4 w point | 5 w point (fixed point; 5 is signed)
 //! ```
 //!
-//! All numbers are LEB128 without needless bytes, names are their length and UTF-8. A program has exactly one
-//! file: the reader refuses any other encoding of it, so the digest of the bytes is the digest of the
-//! program.
+//! All numbers are LEB128 with as few bytes as possible; a name is its length and its UTF-8 bytes. A program
+//! has exactly one file: the reader refuses any other encoding of it, so the digest of the bytes is the
+//! digest of the program.
 
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ pub const FILE_VERSION: u8 = MAGIC[7];
 const DIGEST_CONTEXT: &str = "brickwork program encoding 1";
 const DIGEST_LEN: usize = 32;
 
-/// Any file may name this many wires, and [`WIRES_PER_BYTE`] more for each of its bytes. Wires come in runs,
-/// so without a bound a small file could exhaust the memory.
+/// Any file may name this many wires, and [`WIRES_PER_BYTE`] more for each of its bytes. Wires are stored as
+/// ranges, so without a bound a small file could exhaust the memory.
 const FREE_WIRES: u64 = 1 << 26;
 const WIRES_PER_BYTE: u64 = 1 << 10;
 
@@ -394,7 +394,7 @@ impl<'b> Reader<'b> {
         Circuit::new(inputs, gates, outputs)
     }
 
-    /// Reads `count` wires, in runs.
+    /// Reads `count` wires, stored as ranges.
     fn wires(&mut self, count: u64, origin: u64) -> Result<Vec<Wire>, Error> {
         let mut wires = Vec::new();
         self.append_wires(&mut wires, count, origin)?;

@@ -1,8 +1,8 @@
-//! Circuits without inner constants and without gates that no output needs.
+//! Folds circuits: removes gates that read a constant, and gates that no output needs.
 //!
-//! Files may hold such gates: `EQ` gates of Bristol Fashion, `w XOR w`, sums that cancel. These gates cost,
-//! and a protocol that masks wires cannot hide a constant operand. So a [`Program`](super::Program) garbles
-//! the folded form of each circuit, while its file and its digest keep the original circuit.
+//! Files may contain such gates: `EQ` gates of Bristol Fashion, `w XOR w`, sums that cancel. These gates cost
+//! time, and a protocol that masks wires cannot hide a constant operand. So a [`Program`](super::Program)
+//! garbles the folded form of each circuit, while its file and its digest keep the original circuit.
 //!
 //! A wire is a sum of terms, which are inputs, outputs of AND gates, and perhaps the constant 1. Each input
 //! and each output of an AND gate has a random word, and the word of a wire is the sum of the words of its
@@ -16,8 +16,8 @@ use super::{Circuit, Gate, MARK, Wire};
 use brickwork_base::Error;
 use brickwork_base::stop::looking;
 
-/// Returns a word for the `count`th term. Anybody can compute these words, but they only decide whether the
-/// slow search for constants runs.
+/// Returns a word for the `count`th term. Anybody can compute these words, but they only decide whether a
+/// slow search for constants is started.
 fn quick(count: u32) -> u32 {
     let mixed = count.wrapping_mul(0x9e37_79b9);
     let mixed = (mixed ^ mixed >> 16).wrapping_mul(0x21f0_aaad);
@@ -41,19 +41,19 @@ fn quick_words(circuit: &Circuit) -> Vec<u32> {
     words
 }
 
-/// Returns whether a gate may read a constant; false is always right.
+/// Returns whether a gate may read a constant. The result may be true although no gate reads a constant.
 fn may_read_constants(circuit: &Circuit) -> bool {
     let words = quick_words(circuit);
     let constant = |wire: Wire| words[wire as usize] == 0;
     circuit.gates().any(|gate| match gate {
-        // The gate is the constant false.
+        // This gate is the constant false.
         Gate::Xor(a, b) => a != b && (constant(a) || constant(b)),
         Gate::And(a, b) => constant(a) || constant(b),
         Gate::Inv(a) => constant(a),
     })
 }
 
-/// The meanings of the wires so far, and the gates that remain.
+/// The values of the wires so far, and the gates that remain.
 struct Folding {
     inputs: Wire,
     gates: Vec<Gate>,
@@ -86,7 +86,7 @@ impl Folding {
         self.places.push(place | if inverted { MARK } else { 0 });
     }
 
-    /// Makes the next wire an alias of an earlier wire or of its inverse.
+    /// Makes the next wire another name of an earlier wire or of its inverse.
     fn alias(&mut self, wire: Wire, inverted: bool) {
         let flipped = (self.places[wire as usize] & MARK != 0) ^ inverted;
         let place = match inverted && self.constant(wire).is_none() {
@@ -186,9 +186,9 @@ fn all_live(circuit: &Circuit) -> bool {
 }
 
 impl Circuit {
-    /// Computes the same without gates that read a constant, and without gates that no output needs. All
-    /// other gates stay unchanged, one for one; a circuit without such gates is returned itself. A sum in
-    /// which every term comes an even number of times is a constant.
+    /// Returns the same function without gates that read a constant, and without gates that no output needs.
+    /// All other gates stay unchanged, and a circuit without such gates is returned as it is. A sum in which
+    /// every term comes an even number of times is a constant.
     ///
     /// # Errors
     /// [`Error::Input`] if the constants that the outputs need make too many wires for a circuit.
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn constants_and_dead_gates_go_and_others_stay() {
         use Gate::{And, Inv, Xor};
-        // Nothing is folded, or outputs are constants.
+        // The cases in which all gates stay or only outputs are constants.
         for (gates, outputs) in [
             (vec![And(0, 1), Xor(2, 0), Inv(3)], vec![4, 2]),
             (vec![And(0, 0)], vec![2]),
@@ -249,16 +249,16 @@ mod tests {
             assert!(Arc::ptr_eq(&circuit, &folded(&circuit)), "{:?}", circuit.gates().collect::<Vec<_>>());
         }
         for (gates, outputs, rest) in [
-            // The operands are `w XOR w`, and the constant true.
+            // The gates read `w XOR w`, and the constant true.
             (vec![Xor(0, 0), And(2, 1)], vec![3], vec![Xor(0, 0)]),
             (vec![Xor(0, 0), Inv(2), And(3, 1)], vec![4], vec![]),
             (vec![Xor(0, 0), Inv(2), Xor(3, 1)], vec![4], vec![Inv(1)]),
             (vec![Xor(1, 1), Inv(2), Inv(3), Xor(4, 1)], vec![5, 3], vec![Xor(0, 0), Inv(2)]),
-            // Sums cancel, with inversions.
+            // The sums cancel, with inversions.
             (vec![Inv(0), Xor(2, 0), And(3, 1)], vec![4], vec![]),
             (vec![Xor(0, 1), Xor(2, 0), Xor(3, 1), And(4, 0)], vec![5], vec![Xor(0, 0)]),
             (vec![And(0, 1), Xor(2, 0), Xor(3, 2), Xor(4, 0), Inv(5), And(6, 2)], vec![7], vec![And(0, 1)]),
-            // No output needs a gate.
+            // No output needs some of the gates.
             (vec![And(0, 1), Xor(0, 1), Inv(2)], vec![3], vec![Xor(0, 1)]),
         ] {
             let circuit = circuit(2, gates, outputs);
@@ -293,8 +293,8 @@ mod tests {
         assert!(smaller > 100 && same > 100, "{smaller} {same}");
     }
 
-    /// Each term has a word of 32 bits (`quick`), and the words of a sum may cancel by chance. Such a sum is
-    /// not taken for a constant.
+    /// Each term has a word of 32 bits (`quick`), and the words of a sum may cancel by chance. Such a sum
+    /// must not be taken for a constant.
     #[test]
     fn known_words_that_cancel_are_no_constant() {
         // Gaussian elimination: each row has a word, and the set of inputs whose words add up to it.

@@ -211,7 +211,7 @@ impl Program {
     fn solderings_by_kind(&self) -> Vec<SolderingInfo> {
         let garblers = self.input_width(Party::Garbler) as Wire;
         let inputs = garblers + self.input_width(Party::Evaluator) as Wire;
-        // Returns the source of a wire, and all wires of that source.
+        // Returns the source of a wire, and the range of all wires with this source.
         let source = |wire: Wire| {
             if wire < garblers {
                 return (End::Party("garbler"), 0..garblers);
@@ -241,8 +241,8 @@ impl Program {
         joined.into_iter().map(|((from, to), wires)| SolderingInfo { from, to, wires }).collect()
     }
 
-    /// Most AND gates on a path, if every output of a component depends on its deepest gate: an upper bound,
-    /// which is exact for programs of one slot.
+    /// Returns the largest number of AND gates on a path, if every output of a component depends on its
+    /// deepest gate. This is an upper bound, which is exact for programs of one slot.
     fn and_depth(&self, components: &[ComponentInfo]) -> u64 {
         self.longest_path(|component| components[component.0 as usize].and_depth)
     }

@@ -33,11 +33,12 @@ use zeroize::Zeroizing;
 /// Index of a wire.
 pub type Wire = u32;
 
-/// The largest number of wires of a circuit: of a packed operand's 32 bits, the top bit is a mark.
+/// The largest number of wires of a circuit. An operand is packed into 32 bits, of which the top bit is a
+/// mark.
 pub const MAX_WIRES: u32 = 1 << 31;
 
-/// The exclusive bound of a program's solderings, inputs of slots and outputs together, which are numbered in
-/// 32 bits.
+/// The number of a program's solderings, for inputs of slots and outputs together, must be less than this,
+/// because they are numbered in 32 bits.
 const MAX_SOLDERINGS: u64 = 1 << 32;
 
 /// One gate; the wire it drives follows from its position.

@@ -197,7 +197,7 @@ impl Port {
         let Some(largest) = &self.drawn else { return Ok(None) };
         let mut rng = Rng::new("brickwork drawn inputs")?;
         let mut bytes = Zeroizing::new(vec![0; largest.len().div_ceil(8)]);
-        // The list never grows, so no copy of a mask stays behind.
+        // The list has its final capacity, because a growing list would leave a copy of a mask behind.
         let mut bits = Zeroizing::new(Vec::with_capacity(self.width() as usize + largest.len()));
         while (bits.len() as u64) < self.width() {
             rng.fill(&mut bytes);
@@ -233,7 +233,7 @@ impl Port {
             )),
         };
         let rules = || self.rules.iter().try_for_each(fits);
-        // At least one of four values is accepted, so drawing ends soon.
+        // At least one of four random values is accepted, so drawing ends soon.
         let draws = |largest: &Vec<bool>| {
             let large = largest.iter().rev().take(2).any(|bit| *bit);
             large && self.width().is_multiple_of(largest.len() as u64)

@@ -36,7 +36,6 @@ impl Recipient {
     }
 }
 
-/// A named circuit with typed ports: the unit that is garbled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Component {
     /// Name, unique in a program.
@@ -106,7 +105,7 @@ struct Digests {
 
 impl PartialEq for Digests {
     fn eq(&self, _: &Self) -> bool {
-        // Digests follow from the other fields.
+        // The digests follow from the other fields, so they need not be compared.
         true
     }
 }
@@ -124,7 +123,7 @@ impl Program {
         self.digests.components.get_or_init(|| self.components.iter().map(Component::digest).collect())
     }
 
-    /// Refuses a program with an output for nobody, for formats without such outputs.
+    /// Returns an error if an output goes to neither party, for file formats without such outputs.
     pub(crate) fn refuse_kept_outputs(&self) -> Result<(), Error> {
         match self.outputs.iter().find(|output| output.to == Recipient::Nobody) {
             Some(kept) => {

@@ -9,13 +9,13 @@ use super::{RowOrder, Rule, Type};
 use brickwork_base::Error;
 use brickwork_base::stop::looking;
 
-/// The place of the field in a rule.
+/// The place of a rule's field among the wires of a value.
 struct Column<'t> {
     /// The first wire of row 0.
     start: usize,
     /// The first wire of the field in row 0.
     first: usize,
-    /// Wires from a row to the next one.
+    /// The number of wires from one row to the next.
     stride: usize,
     rows: usize,
     ty: &'t Type,
@@ -75,7 +75,8 @@ impl Column<'_> {
             let first = self.first + row * self.stride;
             &bits[first..first + self.ty.width() as usize]
         });
-        // The sign bit of a negative number is 1, so the larger sign bit means the smaller number.
+        // The larger of two sign bits belongs to the smaller number, because the sign bit of a negative
+        // number is 1.
         let signs = a.last().cmp(&b.last());
         match self.ty {
             Type::Int(_) | Type::Fixed { signed: true, .. } if signs != Ordering::Equal => signs.reverse(),
@@ -215,7 +216,7 @@ mod tests {
         Type::Struct(vec![("count".into(), Type::Uint(3)), ("rows".into(), rows)])
     }
 
-    /// The rule of a list of numbers has the name of the port, also if the port holds such a list for each
+    /// The rule of a list of numbers has the name of the port, even if the port contains such a list for each
     /// execution.
     #[test]
     fn lists_of_each_execution_are_checked() {

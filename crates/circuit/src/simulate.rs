@@ -104,7 +104,8 @@ impl Program {
         let component: ComponentId = self.slot(slots[0] as usize).component;
         let circuit = &self.component(component).circuit;
         if let [slot] = *slots {
-            // A single slot takes bools, because the words of a large circuit might not fit into the memory.
+            // A single slot uses one bool for each wire, because the words of a large circuit might not fit
+            // into the memory.
             let Slot { inputs, first_output, .. } = self.slot(slot as usize);
             let inputs: Zeroizing<Vec<bool>> =
                 Zeroizing::new(inputs.iter().map(|&w| wires[w as usize]).collect());

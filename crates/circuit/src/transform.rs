@@ -36,7 +36,7 @@ impl Program {
             (self.input_width(Party::Garbler) as u64, self.input_width(Party::Evaluator) as u64);
         let (inputs, inner) = (garbler + evaluator, self.wires() as u64 - garbler - evaluator);
         let n = u64::from(count);
-        // The number fits, since all wires are below MAX_WIRES, as checked above.
+        // The number fits into a wire's type, because all wires are below MAX_WIRES, as checked above.
         let moved = |wire: Wire, execution: u64| {
             let wire = u64::from(wire);
             let moved = if wire < garbler {
@@ -77,7 +77,7 @@ impl Program {
         let n = u64::from(count);
         let repeated =
             |port: &Port| Port { ty: Type::Array(Box::new(port.ty.clone()), count), ..port.clone() };
-        // Inputs that are drawn are never held, because each evaluation needs new ones.
+        // Inputs that are drawn are never shared, because each evaluation needs new ones.
         let holds = |port: &Port, party: Party| party == held && port.drawn.is_none();
         let inputs = |party: Party| {
             let port = |port: &Port| if holds(port, party) { port.clone() } else { repeated(port) };
@@ -86,7 +86,7 @@ impl Program {
         let mut program = ProgramBuilder::new(self.name(), inputs(Party::Garbler), inputs(Party::Evaluator))?;
         let ids =
             self.components().iter().map(|c| program.component(c.clone())).collect::<Result<Vec<_>, _>>()?;
-        // The place of each input wire in the first evaluation, and its distance from one evaluation to the
+        // For each input wire, its place in the first evaluation, and its distance from one evaluation to the
         // next.
         let mut places: Vec<(u64, u64)> = Vec::new();
         let mut first = 0;
@@ -99,7 +99,7 @@ impl Program {
             }
         }
         let (inputs, inner) = (places.len() as u64, self.wires() as u64 - places.len() as u64);
-        // The number fits: the program is no larger than separate executions.
+        // The number fits, because the program is no larger than separate executions.
         let moved = |wire: Wire, execution: u64| match places.get(wire as usize) {
             Some((first, step)) => (first + execution * step) as Wire,
             None => (first + execution * inner + u64::from(wire) - inputs) as Wire,
@@ -258,7 +258,7 @@ impl Program {
     /// [`Error::Input`] if outputs of one party then share a name.
     pub fn apart(&self) -> Result<Program, Error> {
         let fields = |port: &Port| match &port.ty {
-            // A mask is drawn as a whole.
+            // A mask is drawn as a whole, so its struct is not split.
             Type::Struct(fields) if port.drawn.is_none() => {
                 fields.iter().map(|(name, ty)| port.of_field(name, ty)).collect()
             }
@@ -380,7 +380,7 @@ mod tests {
         (0..count).map(|bit| number >> bit & 1 == 1).collect()
     }
 
-    /// A held input exists once, and leads into every evaluation.
+    /// A shared input exists once, and its wires lead into every evaluation.
     #[test]
     fn an_input_may_be_held_over_all_executions() {
         let one = program();

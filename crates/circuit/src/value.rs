@@ -113,7 +113,7 @@ impl<'de> Visitor<'de> for Reader {
         while let Some(name) = fields.next_key::<String>()? {
             if name == NUMBER {
                 let digits: String = fields.next_value()?;
-                // No message shows this error.
+                // No message shows this error, so the value is not repeated.
                 return digits.parse().map(Value::Number).map_err(serde::de::Error::custom);
             }
             if read.contains_key(&name) {
@@ -321,8 +321,8 @@ impl Place<'_> {
     }
 }
 
-/// Returns a type for an error message, without the fields of a struct, because a struct may have a million
-/// fields.
+/// Returns the type as a short text for an error message. The fields of a struct are left out, because there
+/// may be a million.
 fn shortened(ty: &Type) -> String {
     let text = ty.to_string();
     match text.char_indices().nth(80) {
@@ -519,7 +519,7 @@ fn integer(
 fn fits(limbs: &[u64], width: u32, signed: bool, negative: bool) -> bool {
     let (used, width) = (bit_length(limbs), u64::from(width));
     let is_power = || limbs.iter().map(|limb| limb.count_ones()).sum::<u32>() == 1;
-    // The only magnitude of `width` bits that fits a signed type is that of -2^(width-1).
+    // The only magnitude with exactly `width` bits that fits a signed type is that of -2^(width-1).
     used + u64::from(signed) <= width || (negative && signed && used == width && is_power())
 }
 
@@ -582,7 +582,8 @@ fn fixed(text: &str, width: u32, point: u32, signed: bool, rounds: bool) -> Resu
     // A digit has fewer than 4 bits.
     let digits = from_decimal(&format!("0{whole}{fraction}"), width + 4 * fraction.len() as u32);
     let Ok(mut limbs) = digits else { return Err(too_large()) };
-    // The integer 2^(point + 1) times the number, whose lowest bit is the first bit that rounding removes.
+    // The integer is 2^(point + 1) times the number, so its lowest bit is the first one that rounding
+    // removes.
     let doubled = point as usize + 1;
     limbs.splice(0..0, std::iter::repeat_n(0, doubled / 64));
     multiply_add(&mut limbs, 1 << (doubled % 64), 0);
@@ -595,8 +596,8 @@ fn fixed(text: &str, width: u32, point: u32, signed: bool, rounds: bool) -> Resu
         return Err(between());
     }
     divide(&mut limbs, 2);
-    // Of two equally near numbers the larger: a half rounds a positive number's magnitude up, and a negative
-    // one's only with a further rest.
+    // Of two equally near numbers, the larger is taken. So a half is rounded away from zero for a positive
+    // number, and towards zero for a negative one.
     if is_odd && (!negative || rest) {
         multiply_add(&mut limbs, 1, 1);
     }
@@ -639,7 +640,7 @@ fn bit_length(limbs: &[u64]) -> u64 {
     }
 }
 
-/// The reasons why digits are no integer of the given width.
+/// The reasons why a text does not give an integer of the width.
 enum Digits {
     Invalid,
     TooLarge,

@@ -1,5 +1,5 @@
-//! From instructions to a program of components: soldered instructions if the program is public, a chain of
-//! universal steps if it is secret.
+//! Makes programs of components from instructions: soldered instructions if the program is public, and a
+//! chain of universal steps if it is secret.
 
 use std::collections::HashMap;
 
@@ -17,8 +17,8 @@ type Word = [Wire; WORD];
 pub(crate) const PROGRAM: &str = "program";
 
 impl Assembly {
-    /// Returns the program in which both parties see every instruction: a slot for each instruction that is
-    /// more than wiring.
+    /// Returns the program if both parties see every instruction: it has a slot for each instruction that
+    /// needs gates.
     ///
     /// # Errors
     /// A [`Problem`] if the source has no instruction or no input.
@@ -62,11 +62,11 @@ impl Assembly {
             }
             ports
         });
-        // The secret program comes first among its holder's wires, after the garbler's wires if the holder is
-        // the evaluator.
+        // The secret program comes first among its holder's wires. If the holder is the evaluator, the
+        // garbler's wires come before it.
         let first = if holder == Party::Garbler { 0 } else { width(&ports[0]) };
         let each = instruction_type().width() as Wire;
-        // Each party assembles a file of its own, whose name must not change the program.
+        // Each party assembles its own file, and the name of the file must not change the program.
         self.wire("machine", ports, Some((holder, steps * each)), |wiring| {
             (0..steps).try_for_each(|step| wiring.step(first + step * each..first + (step + 1) * each))
         })
@@ -161,7 +161,7 @@ fn instruction_type() -> Type {
     Type::Struct(FIELDS.map(|(name, width)| (name.to_owned(), Type::Uint(width))).into())
 }
 
-/// A program in the making: the wires of each register and each word of memory.
+/// A program while it is made: the wires of each register and each word of memory.
 struct Wiring {
     program: ProgramBuilder,
     ids: HashMap<&'static str, ComponentId>,
@@ -198,7 +198,8 @@ impl Wiring {
         self.program.slot(id, &inputs.into_iter().collect::<Vec<_>>())
     }
 
-    /// Adds a slot of a component whose output is a word, or one bit, which becomes the last bit of a word.
+    /// Adds a slot of a component whose output is a word, or a single bit that becomes the last bit of a
+    /// word.
     fn computed(
         &mut self,
         operation: Operation,

@@ -17,7 +17,7 @@ pub enum Operation {
     Nop,
     /// Writes a register to memory.
     Store,
-    /// 1 if two words are equal, else 0, as for all comparisons.
+    /// 1 if two words are equal, otherwise 0.
     Eq,
     /// 1 if the first operand is less, both unsigned.
     Lt,
@@ -43,7 +43,7 @@ pub enum Operation {
     Xor,
     /// Shift to the left by the last five bits of the second operand.
     Shl,
-    /// Shift to the right, zeros coming in, by the last five bits of the second operand.
+    /// Shift to the right by the last five bits of the second operand. Zeros are shifted in.
     Shr,
 }
 
@@ -108,8 +108,8 @@ impl Instruction {
     }
 }
 
-/// The machine in the clear, which computes a program's results for tests and for readers. Registers and
-/// memory are 0 at first.
+/// A machine that executes programs in the clear. It computes a program's results for tests and for readers.
+/// Registers and memory are 0 at first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClearMachine {
     /// The registers.

@@ -10,7 +10,7 @@ use brickwork_lang::{CompileOptions, NoFiles, compile};
 /// The source of all components but [`CONSTANTS`].
 const SOURCE: &str = include_str!("isa.wir");
 
-/// The component that makes a 0 and a 1, the sources of immediate values.
+/// The component that makes a 0 and a 1, from which immediate values are wired.
 pub(crate) const CONSTANTS: &str = "constants";
 
 /// The component that executes any instruction.

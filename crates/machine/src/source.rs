@@ -1,5 +1,5 @@
-//! Reads sources line by line and unrolls loops; refuses reads of unwritten cells and addresses outside
-//! memory.
+//! Reads sources line by line and unrolls loops. It refuses reads of cells that were not written, and
+//! addresses outside the memory.
 
 use std::ops::Range;
 
@@ -79,8 +79,8 @@ impl Assembly {
             steps: None,
             last_line,
         };
-        // The bodies of the loops that are not closed, the innermost last, after the body of the whole
-        // source.
+        // The bodies of the loops that are still open, with the innermost last. The body of the whole source
+        // comes first.
         let mut open: Vec<(Option<Loop>, Vec<Node>)> = vec![(None, Vec::new())];
         for (line, text) in (1..).zip(text.lines()) {
             let line =
@@ -228,7 +228,7 @@ impl Assembly {
             let hint = "name an output, such as `.output both result r0`";
             return Err(Problem::new(self.last_line, "the program has no output", hint));
         }
-        // The peer of a secret program's holder has a source with the interface only.
+        // If a party has no secret program but its peer has, its source contains only the interface.
         if self.instructions.is_empty() && self.steps.is_some() {
             return Ok(());
         }

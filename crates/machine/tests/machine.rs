@@ -40,7 +40,7 @@ fn agree(source: &str, garbler: &[u32], evaluator: &[u32]) -> Vec<Vec<u32>> {
     expected
 }
 
-/// All registers and words are inputs, and all are outputs.
+/// A source in which all registers and words are inputs, and all are outputs.
 const INTERFACE: &str = "
     .input garbler   g r0..r3
     .input evaluator e r4..r7
@@ -68,7 +68,7 @@ fn each_instruction_on_edges() {
         "{INTERFACE}load r0, r3\nload r1, 15\nstore r7, r4\nstore r6, 0\nnot r2, r2\nmov r5, r0\nnop"
     );
     let outputs = agree(&source, &garbler, &evaluator);
-    // The address in r3 is 31, which is 15 modulo 16; the address in r4 is 33, which is 1.
+    // The address in r3 is 31, which is 15 modulo 16. The address in r4 is 33, which is 1 modulo 16.
     assert_eq!(outputs[0], [EDGES[7], EDGES[7], !2, 31, 33, EDGES[7], 0x8000_0000, 0xffff_ffff]);
     assert_eq!(outputs[1][..2], [0x8000_0000, 0xffff_ffff]);
 }
@@ -116,7 +116,7 @@ fn loops_are_unrolled_and_name_their_rounds() {
     assert_eq!(agree(source, &[1000, 1000, 1, 2], &[100]), [[607]]);
 }
 
-/// The peer of the secret program's holder has the interface only, which gives the same program.
+/// The peer of the secret program's holder has only the interface, which gives the same program.
 #[test]
 fn the_interface_is_enough_for_the_peer() {
     let body = "add r0, r0, r1\nmov r2, r0\n";

@@ -16,8 +16,8 @@ pub(crate) struct PlanClock<'m> {
     /// The time of the garbler and of the evaluator.
     parties: [f64; 2],
     turn: Turn<f64>,
-    /// The times when each party worked, and the cores that it used. Times that the other party
-    /// cannot overlap any more are removed.
+    /// The times when each party worked, and the cores that it used. Times that can no longer overlap with
+    /// the other party's work are removed.
     busy: [VecDeque<Busy>; 2],
     /// For each message posted to a party: its arrival time, and the work of receiving it.
     posted: [VecDeque<(f64, f64)>; 2],
@@ -88,7 +88,7 @@ impl<'m> PlanClock<'m> {
                 self.line[from] = self.line[from].max(departs) + seconds;
                 let arrives = self.line[from] + self.link.rtt_seconds / 2.0 + self.machine.message_seconds;
                 self.work(from, bytes * self.machine.send_seconds_a_byte, 1);
-                // The receiver has decrypted all but the last slice when the last byte arrives.
+                // When the last byte arrives, the receiver has decrypted everything but the last slice.
                 let receiving = bytes * self.machine.receive_seconds_a_byte;
                 let arrives = arrives - receiving.min(seconds);
                 if posted {
@@ -100,7 +100,7 @@ impl<'m> PlanClock<'m> {
         }
     }
 
-    /// Repeats this many times the time that passed since `before`.
+    /// Adds this many times the time that passed since `before`.
     pub fn advance(&mut self, before: &Self, times: u64) {
         let times = times as f64;
         let passed: [f64; 2] = std::array::from_fn(|k| times * (self.parties[k] - before.parties[k]));
@@ -159,7 +159,7 @@ mod tests {
     use crate::work::{KNOWN_KERNELS, WorkKind};
     use brickwork_base::Party::{Evaluator, Garbler};
 
-    /// A second a unit, with each kernel.
+    /// A kind of work whose unit takes a second, with each kernel.
     static WORK: WorkKind = WorkKind { name: "test.second", known: [1.0; KNOWN_KERNELS.len()] };
 
     /// Both parties work at the same time on one machine. The time is that of the longer work, or the work of
@@ -175,12 +175,12 @@ mod tests {
             assert_eq!(clock.cpu, units[0] + units[1]);
             clock.time(Evaluator)
         };
-        // Each alone would take 8 / 2 seconds on two cores, and both need 16 / 2.
+        // Alone, each party would need 8 / 2 seconds on two cores. Together they need 16 / 2.
         assert_eq!(seconds(2, 2, 1 << 20, [8.0, 8.0]), 8.0);
         assert_eq!(seconds(4, 4, 1 << 20, [8.0, 8.0]), 4.0);
         // The garbler's part is over first.
         assert_eq!(seconds(2, 2, 1 << 20, [2.0, 8.0]), 5.0);
-        // A party with one task, or with one thread, leaves a core to the other.
+        // If a party has one task or one thread, the other party can use the second core.
         assert_eq!(seconds(2, 2, 1, [8.0, 8.0]), 8.0);
         assert_eq!(seconds(2, 1, 1 << 20, [8.0, 8.0]), 8.0);
         assert_eq!(seconds(1, 1, 1 << 20, [8.0, 8.0]), 16.0);

@@ -1,5 +1,5 @@
-//! The time of a job of many workers, by an event simulation. Workers make stock and run partitions from it,
-//! over links and cores that may be shared.
+//! The time of a job of many workers, by an event simulation. Workers make stock and run partitions with it,
+//! over links and on cores that they may share.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::cost::Cost;
 
-/// The time of one piece of a worker's work, if the worker has its own link and core.
+/// The time of one piece of a worker's work, if the worker has a link and a core of its own.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Stretch {
     /// Wall time in seconds.
@@ -25,7 +25,7 @@ impl From<&Cost> for Stretch {
     }
 }
 
-/// A job: its partitions, which workers run from stock that they have made.
+/// A job: workers make stock, and run the job's partitions with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes {
     /// The number of parallel workers, each with a connection of its own.
@@ -62,7 +62,7 @@ pub struct Makespan {
     pub p95_seconds: f64,
     /// The fraction of jobs that stop because more stocks are lost than may be made again.
     pub stopped: f64,
-    /// Partitions in doubt at the end, on average: their worker was lost while they ran.
+    /// The average number of partitions in doubt at the end: their worker was lost while they ran.
     pub in_doubt: f64,
 }
 
@@ -71,7 +71,7 @@ const SAMPLES: usize = 199;
 
 impl Lanes {
     /// Returns the times of jobs in these surroundings. The result is the same each time, because the random
-    /// numbers are.
+    /// numbers are the same.
     pub fn makespan(&self, surroundings: &Surroundings) -> Makespan {
         let mut draws = Draws(0x9e37_79b9_7f4a_7c15);
         let mut all: Vec<Simulated> =
@@ -200,8 +200,7 @@ impl<'s> Simulation<'s> {
             let Under { fills, rates, fails } = self.under[worker as usize];
             self.demand.iter_mut().zip(rates).for_each(|(all, rate)| *all = (*all - rate).max(0.0));
             if fails {
-                // A partition that was running is in doubt and does not run again. The worker's stock is
-                // lost.
+                // A partition that was running is in doubt, and is not run again. The worker's stock is lost.
                 self.in_doubt += u32::from(!fills);
                 self.stocked[worker as usize] = 0;
                 if self.waiting > 0 {
@@ -274,7 +273,8 @@ mod tests {
         makespan.p50_seconds
     }
 
-    /// If equal workers share nothing, the time is a sum: one worker makes its stock, then runs its part.
+    /// If equal workers share nothing, the time is a sum: a worker makes its stock, and then runs its part of
+    /// the partitions.
     #[test]
     fn what_nothing_holds_up_is_a_sum() {
         for (workers, part) in [(1, 64), (2, 32), (5, 13), (64, 1), (100, 1)] {
@@ -283,8 +283,8 @@ mod tests {
         }
     }
 
-    /// All stretches together never use more than a resource offers, and use all of it as long as all workers
-    /// are busy.
+    /// All pieces of work together never use more of a resource than there is. They use all of it as long as
+    /// all workers are busy.
     #[test]
     fn what_is_scarce_is_shared() {
         let cpu = 16.0 * 8.0 + 64.0;

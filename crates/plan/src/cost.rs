@@ -18,11 +18,12 @@ pub struct PhaseCost {
     pub name: Cow<'static, str>,
     /// Wall time at the evaluator, estimated.
     pub seconds: f64,
-    /// Bytes that the garbler sends: payload and framing. Exact.
+    /// Bytes that the garbler sends: payload and framing. The value is exact.
     pub garbler_sent_bytes: u64,
-    /// Bytes that the evaluator sends. Exact.
+    /// Bytes that the evaluator sends. The value is exact.
     pub evaluator_sent_bytes: u64,
-    /// Number of messages in sequence that the evaluator must wait for. Two of them are a round trip. Exact.
+    /// Number of messages in sequence that the evaluator must wait for. Two of them are a round trip. The
+    /// value is exact.
     pub crossings: u64,
 }
 
@@ -132,8 +133,8 @@ impl Cost {
     }
 }
 
-/// Returns the cost of a run over this link, of two parties that share the cores of this machine. The traffic
-/// of a run on two machines is the same, and its time at most as long.
+/// Returns the cost of a run over this link, of two parties that share the cores of this machine. On two
+/// machines, the traffic of the run is the same, and it takes at most this time.
 pub fn predict(script: &Script, machine: &Machine, link: &Link) -> Cost {
     let mut reading = Reading::new(machine, link);
     for (place, step) in script.steps().iter().enumerate() {
@@ -210,7 +211,7 @@ impl<'m> Reading<'m> {
         }
     }
 
-    /// Repeats this many times the cost since `before`.
+    /// Adds this many times the cost since `before`.
     fn advance(&mut self, before: &Self, times: u64) {
         self.clock.advance(&before.clock, times);
         self.hops.advance(&before.hops, times);
@@ -223,9 +224,10 @@ impl<'m> Reading<'m> {
     }
 }
 
-/// The given cut is replaced only by a cut whose predicted time is at most this part of the given cut's. The
-/// difference of two predictions for one program has a smaller error (`docs/concepts/cost-model.md` has the
-/// table), so a run is hardly ever slower than with the given cut.
+/// The program's own cut is replaced only by a cut whose predicted time is at most this fraction of its own
+/// predicted time. The error of a quotient of two predictions for one program is smaller than that of a
+/// prediction (`docs/concepts/cost-model.md` has the table). So a run is hardly ever slower than with the
+/// program's own cut.
 pub const WORTH_ANOTHER_CUT: f64 = 0.85;
 
 /// Returns the index of the cut that a run takes. This is the first cut, which the program has, unless the
@@ -259,7 +261,7 @@ mod tests {
                 script.messages(Garbler, 1 << 20, 3);
                 script.work(Evaluator, &WORK, 200, 1);
             },
-            // Only one party sends and never waits, so its clock runs ahead of the other.
+            // Only one party sends, and it waits for nothing. So its clock is ahead of the other's.
             |script| {
                 script.phase("first");
                 script.work(Garbler, &WORK, 100, 1);

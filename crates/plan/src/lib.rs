@@ -2,14 +2,14 @@
 //! estimates.
 //!
 //! A protocol describes a run as a [`Script`], a list of steps, messages and work, for a program and its
-//! parameters. The prediction uses this list in three ways. The sum of its messages is the traffic. The
-//! longest chain of messages that wait for each other is the number of rounds. The length of its longest
-//! path, with the constants of a [`Machine`] and of a [`Link`], is the time. The model is derived in
+//! parameters. The prediction uses this list in three ways. The traffic is the sum of its messages. The
+//! number of rounds is the longest chain of messages that wait for each other. The time is the length of its
+//! longest path, with the constants of a [`Machine`] and of a [`Link`]. The model is derived in
 //! `docs/concepts/cost-model.md`.
 //!
-//! This crate knows no protocol. Each [`WorkKind`] is defined in the crate that does it: a protocol, or a
-//! building block of several protocols. This crate states the time of a unit on one machine, and
-//! [measures](Measure) the time on other machines.
+//! This crate knows no protocol. Each [`WorkKind`] is defined in the crate that does this work: that of a
+//! protocol, or of a building block of several protocols. This crate states the time of a unit on one
+//! machine, and [measures](Measure) the time on other machines.
 #![forbid(unsafe_code)]
 
 mod clock;

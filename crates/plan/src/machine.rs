@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::work::{MeasuredWork, WorkKind, known_as};
 
-/// The cost of work on a machine, in seconds.
+/// The cost of work on a machine: the seconds for a unit of each kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// The kernel with which the constants were measured.
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use crate::work::{READ_BACK, SPILL, TOUCH};
 
-    /// A machine that takes no time is valid, and a slower machine is slower in every kind of work.
+    /// A machine on which work takes no time is valid. A slower machine is slower for every kind of work.
     #[test]
     fn a_machine_is_estimated() {
         for kernel in Kernel::all_available() {

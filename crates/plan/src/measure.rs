@@ -1,4 +1,4 @@
-//! Measures the cost of work on this machine, by doing a little of each kind of work.
+//! Measures the cost of work on this machine, by doing a small amount of each kind of work.
 
 use std::borrow::Cow;
 use std::hint::black_box;
@@ -20,7 +20,7 @@ pub trait Measure: Sync {
     fn kinds(&self) -> &'static [&'static WorkKind];
 
     /// Measures the kinds of work that need one party only, on one thread, while the other cores do the same.
-    /// [`Measure::runs`] measures the others.
+    /// [`Measure::runs`] measures the other kinds.
     ///
     /// # Errors
     /// [`Error::Resource`] if randomness is missing.
@@ -36,15 +36,15 @@ pub trait Measure: Sync {
     }
 }
 
-/// The number of repetitions of a measurement, of which the fastest counts: other programs can only make it
-/// slower.
+/// The number of times that a measurement is repeated. The fastest one counts, because other programs can
+/// only make it slower.
 pub const REPEATS: usize = 5;
 
 /// The largest number of cores that measure at the same time.
 const MEASURED_AT_ONCE: u32 = 8;
 
-/// The limit, as a multiple of the usual value, for the time of a phase besides its work. A longer time means
-/// that other programs were running.
+/// The limit for the time by which a phase exceeds its work, as a multiple of the usual value. A longer time
+/// means that other programs were running.
 const MOST_BUSY: f64 = 3.0;
 
 /// Returns the CPU seconds of this thread for each of `units` of work: the minimum of several repetitions.
@@ -77,14 +77,13 @@ pub fn thread_seconds() -> f64 {
     START.get_or_init(Instant::now).elapsed().as_secs_f64()
 }
 
-/// Measures this machine, which takes a second or two. `probe` does a little garbling and returns the seconds
-/// of one thread. It measures the kinds of work of memory, of files and of all `parts`.
+/// Measures this machine, which takes a second or two. `probe` garbles a small circuit and returns the
+/// seconds of one thread. It measures the kinds of work of memory, of files and of all `parts`.
 ///
 /// # Errors
-/// [`Error::Resource`] if threads or randomness are missing, [`Error::Io`] if loopback connections are.
 pub fn measure(probe: impl FnOnce() -> Result<f64, Error>, parts: &[&dyn Measure]) -> Result<Machine, Error> {
-    // All cores measure at the same time. In a run they also work at the same time, and share caches and
-    // memory bandwidth.
+    // All cores measure at the same time. In a run, the cores also work at the same time, and share caches
+    // and memory bandwidth.
     let cores = threads_here().min(MEASURED_AT_ONCE);
     let all = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..cores).map(|_| scope.spawn(stop::carried(|| one_core(parts)))).collect();
@@ -216,10 +215,10 @@ pub fn over_loopback<G, E: Send>(
     })
 }
 
-/// Measures how much longer each phase of a small run takes than its work and messages: starting threads,
-/// memory in small pages, waiting for a core. For each phase of the script, in order, `kinds` has the kind of
-/// work whose time per unit is set. The function `run` executes the script, and returns the name and the
-/// seconds of each phase.
+/// Measures how much longer each phase of a small run takes than its work and messages. The reasons are
+/// starting threads, memory in small pages, and waiting for a core. For each phase of the script, in order,
+/// `kinds` has the kind of work whose time per unit is set. The function `run` executes the script, and
+/// returns the name and the seconds of each phase.
 ///
 /// # Errors
 /// Those of `run`.
@@ -242,7 +241,8 @@ pub fn beyond(
             }
         }
     }
-    // Other programs make these wall-clock times longer, so the times of the reference machine limit them.
+    // Other programs make these wall-clock times longer, so the times of the reference machine are a limit
+    // for them.
     for (work, least) in kinds.iter().zip(least) {
         let unit = least / script.units_beyond(work).max(1.0);
         measured.set(work, unit.min(MOST_BUSY * machine.usual_seconds(work)));
@@ -283,7 +283,7 @@ mod tests {
     }
 
     /// All kinds of work of a part are measured. The time of a run that its work and messages do not explain
-    /// becomes its overhead.
+    /// is measured, too.
     #[test]
     fn a_machine_is_measured() {
         let machine = measure(|| Ok(2e-3), &[&Part]).unwrap();

@@ -27,11 +27,11 @@ impl<T: Copy> Turn<T> {
         Turn { of: None, before }
     }
 
-    /// Returns the states with which a message leaves. These are the current states, or for a crossing
-    /// message the states before the other party's last messages.
+    /// Returns the states of both parties when a message is sent. These are the current states. For a
+    /// crossing message, they are the states before the other party's last messages.
     pub fn departure(&mut self, from: Party, crossing: bool, now: [T; 2]) -> [T; 2] {
         if crossing {
-            // The other party's next message comes after this one and begins a new turn.
+            // The other party's next message comes after this one, and begins a new turn.
             self.of = None;
             return self.before;
         }
@@ -54,7 +54,7 @@ impl<T: Copy> Turn<T> {
 }
 
 impl Hops {
-    /// Repeats this many times the hops since `before`.
+    /// Adds this many times the hops since `before`.
     pub fn advance(&mut self, before: &Self, times: u64) {
         let passed =
             [self.garbler - before.garbler, self.evaluator - before.evaluator].map(|hops| times * hops);

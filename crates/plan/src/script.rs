@@ -62,7 +62,7 @@ pub enum ScriptStep {
 /// The number of slices of a long stretch in which both parties work and the link is busy at the same time.
 pub const SLICES: u64 = 16;
 
-/// A number of tasks for work that any number of threads can share.
+/// The number of tasks for work that any number of threads can share.
 pub const MANY: u64 = 1 << 20;
 
 /// Memory of an idle process, in bytes: code, stacks, buffers of TLS.
@@ -159,7 +159,7 @@ impl Script {
             };
             payloads.iter().map(one).collect()
         };
-        // The party that sent last does not wait, so the other party's messages cross its own.
+        // The party that sent last does not wait for an answer, so the other party's messages cross its own.
         let last = self.steps.iter().rev().find_map(|step| match step {
             ScriptStep::Message { from, .. } => Some(*from),
             _ => None,
@@ -223,7 +223,7 @@ impl Script {
         self.steps.push(ScriptStep::Beyond { work, units: units as f64 });
     }
 
-    /// Returns the units of this kind that phases take [beyond](Script::beyond) their work and messages.
+    /// Returns the units of this kind by which phases exceed their work and messages ([`Script::beyond`]).
     pub(crate) fn units_beyond(&self, kind: &WorkKind) -> f64 {
         let units = self.often().map(|(step, often)| match step {
             ScriptStep::Beyond { work, units } if std::ptr::eq(*work, kind) => *units * often as f64,

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// The kernels with which the reference machine was measured: two cores (AMD Zen 4, 2.6 GHz).
 pub const KNOWN_KERNELS: [&str; 4] = ["vaes-avx512", "vaes-avx2", "aes-ni", "portable"];
 
-/// The index of the kernel whose constants are used for unknown kernels: they also process one AES block at a
-/// time.
+/// The index of the kernel whose constants are used for unknown kernels. Like these, it processes one AES
+/// block at a time.
 const LIKE_OTHERS: usize = 2;
 
 /// Returns the index in [`KNOWN_KERNELS`] of a kernel, or of the most similar one.
@@ -16,7 +16,8 @@ pub(crate) fn known_as(kernel: &str) -> usize {
     KNOWN_KERNELS.iter().position(|known| *known == kernel).unwrap_or(LIKE_OTHERS)
 }
 
-/// A kind of work, for which a machine has a constant. The part that does the work declares it as a static.
+/// A kind of work, for which a machine has a constant. The code that does the work declares the kind as a
+/// static.
 #[derive(Debug)]
 pub struct WorkKind {
     /// The unique name of the work in files, `part.unit`.

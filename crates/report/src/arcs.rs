@@ -1,4 +1,4 @@
-//! Draws solderings between kinds of component: a list of kinds, and an arc for each pair of kinds.
+//! Draws solderings between kinds of component: a list of the kinds, and an arc for each pair of them.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ pub(crate) struct Arc {
 
 const WIDTH: f64 = 400.0;
 const ROW: f64 = 24.0;
-/// The abscissa where arcs begin and end, and the limit on the right.
+/// The x coordinate where arcs begin and end, and the limit on the right.
 const LEFT: f64 = 222.0;
 const REACH: f64 = 170.0;
 /// The length of a name.
@@ -29,7 +29,7 @@ pub(crate) fn draw(attributes: &str, first: &str, names: &[String], arcs: &[Arc]
     for arc in arcs {
         let (from, to) = (y(arc.from) + 3.0, y(arc.to) - 3.0);
         let span = arc.from.abs_diff(arc.to) as f64 / names.len().max(2) as f64;
-        // A cubic curve reaches three quarters as far as its control points.
+        // A cubic curve reaches three quarters of the distance to its control points.
         let reach = LEFT + (24.0 + (REACH - 24.0) * span) / 0.75;
         let class = if arc.from < arc.to { "arc" } else { "arc back" };
         let width = 1.0 + (arc.wires.max(1) as f64).log10() * 0.7;

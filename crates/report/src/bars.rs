@@ -1,4 +1,4 @@
-//! Rows of bars, whose lengths scale with the width of the page while their text does not.
+//! Rows of bars. The lengths of bars change with the width of the page, but their text does not.
 
 use std::fmt::Write as _;
 
@@ -58,7 +58,7 @@ impl BarAxis {
     }
 }
 
-/// The room on a phone for a label and the value beside it, in letters.
+/// The number of letters for which a phone has room in a row: for the label, and the value beside it.
 const LETTERS: usize = 46;
 const BAR: f64 = 12.0;
 const GAP: f64 = 4.0;
@@ -80,7 +80,7 @@ pub(crate) fn draw(attributes: &str, first: &str, rows: &[BarRow], axis: &BarAxi
             escaped(&shortened(&row.label, LETTERS.saturating_sub(row.value.chars().count()).max(12))),
             escaped(&row.value)
         );
-        // Lines cross only the bars, since words are between the rows.
+        // Lines cross only the bars, because the words are between the rows.
         let across = |svg: &mut String, class: &str, place: f64| {
             let (x, from, to) = (percent(place), top + 22.0, top + height - 6.0);
             let _ =
@@ -91,7 +91,7 @@ pub(crate) fn draw(attributes: &str, first: &str, rows: &[BarRow], axis: &BarAxi
             let y = top + 25.0 + (BAR + GAP) * k as f64;
             let _ = writeln!(svg, "<rect class=\"rail\" x=\"0\" y=\"{y}\" width=\"100%\" height=\"{BAR}\"/>");
             for segment in segments.iter().filter(|segment| segment.to > segment.from) {
-                // A short bar stays visible.
+                // Even a very short bar is visible.
                 let width = (segment.to.min(1.0) - segment.from).max(0.003);
                 let from = segment.from.min(1.0 - width);
                 let _ = writeln!(
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(ticks(2048.0), ["0 KiB", "0.5 KiB", "1 KiB", "1.5 KiB", "2 KiB"]);
     }
 
-    /// Nothing lies outside the drawing for any numbers, and names are only text.
+    /// No part lies outside the drawing, whatever the numbers are, and names are only text.
     #[test]
     fn bars_stay_within() {
         let rows: Vec<BarRow> = [-1.0, 0.0, 1e-12, 0.5, 1.0, 7.0, f64::NAN, f64::INFINITY]

@@ -10,7 +10,7 @@ pub struct CurvePoint {
     pub x: f64,
     /// The point's position on the second axis.
     pub y: f64,
-    /// The point's meaning, shown below a pointer.
+    /// A description of the point, shown below the mouse pointer.
     pub title: String,
     /// A short label, written beside it.
     pub label: String,
@@ -20,7 +20,7 @@ pub struct CurvePoint {
 
 /// Points that belong together.
 pub struct ChartSeries {
-    /// The points' meaning, shown if there are several series.
+    /// The name of the series, shown if there are several series.
     pub name: String,
     /// In the order in which the curve runs.
     pub points: Vec<CurvePoint>,
@@ -72,7 +72,7 @@ struct Frame {
     width: f64,
     height: f64,
     left: f64,
-    /// Room on the right: `names` if several series are named there, else `right`.
+    /// Room on the right: The width is `names` if several series are named there, and `right` otherwise.
     names: f64,
     right: f64,
     top: f64,
@@ -87,7 +87,7 @@ const FILE: Frame =
 const PAGE: Frame =
     Frame { width: 400.0, height: 300.0, left: 58.0, names: 130.0, right: 18.0, top: 28.0, bottom: 46.0 };
 
-/// Colours of middle lightness, visible on white and on black.
+/// Colours of medium lightness, which are visible on white and on black.
 const COLOURS: [&str; 6] = ["#3f7fc1", "#c9742b", "#4f9a55", "#9a72c7", "#a0745a", "#808890"];
 
 /// Draws a file with these charts.
@@ -109,7 +109,7 @@ pub fn document(charts: &[Chart]) -> String {
 }
 
 /// Draws an element of a page with this chart, these attributes, and `first` as its beginning. The page
-/// itself shows the chart's title.
+/// itself shows the title of the chart.
 pub(crate) fn element(attributes: &str, first: &str, chart: &Chart) -> String {
     let Frame { width, height, .. } = PAGE;
     let mut svg = format!(
@@ -321,8 +321,8 @@ impl Labels {
         Labels { frame, taken }
     }
 
-    /// Returns the position of a label and which end of the label is there; nothing for an empty label, or a
-    /// point without a position.
+    /// Returns the position of a label, and which end of the label is there. `None` for an empty label, or
+    /// for a point without a position.
     fn place(&mut self, [x, y]: [f64; 2], label: &str) -> Option<([f64; 2], &'static str)> {
         if label.is_empty() || !(x.is_finite() && y.is_finite()) {
             return None;
@@ -333,13 +333,13 @@ impl Labels {
             let along = |k: usize| (one[k + 2].min(other[k + 2]) - one[k].max(other[k])).max(0.0);
             along(0) * along(1)
         };
-        // Candidates are to the right and to the left of the point, at its height and then ever further above
-        // and below.
+        // The candidates are to the right and to the left of the point, first at its height, and then further
+        // above and below.
         let rows = ((bottom - top) / (0.75 * LABEL)) as i32;
         let heights = (0..rows).flat_map(|k| [f64::from(k), f64::from(-k)]).map(|k| 0.75 * LABEL * k);
         let boxes = heights.flat_map(|up| {
             let base = y - up + 0.35 * LABEL;
-            // A further candidate lies within the frame even where the others do not.
+            // One more candidate is within the frame even if the others are not.
             let within = (x - width / 2.0).min(right - width).max(left);
             [(x + 11.0, "start"), (x - 11.0, "end"), (x, "middle"), (within, "start")].map(|(at, anchor)| {
                 let from = match anchor {
@@ -358,7 +358,7 @@ impl Labels {
         };
         let cost =
             |b: &[f64; 4]| self.taken.iter().map(|other| overlap(b, other)).sum::<f64>() + 100.0 * outside(b);
-        // The first of the best candidates is taken.
+        // The first of the best candidates is used.
         let mut best: Option<(f64, _)> = None;
         for candidate in boxes {
             let cost = cost(&candidate.2);
@@ -405,7 +405,7 @@ mod tests {
         }
     }
 
-    /// One configuration of a comparison takes so much longer that the points of all others are at the
+    /// One configuration of the comparison takes so much longer that the points of all others are at the
     /// bottom.
     #[test]
     fn long_labels_have_room_on_a_phone() {

@@ -125,7 +125,7 @@ pub fn charts(record: &Value) -> [Chart; 2] {
                 marked: row["model"] == "malicious",
             }
         };
-        // Protocols have no order, so no line joins them, and each is a series of its own.
+        // Protocols have no order, so no line connects them, and each is a series of its own.
         let series = list(record, "rows")
             .iter()
             .map(|row| ChartSeries { name: String::new(), points: vec![point(row)] });

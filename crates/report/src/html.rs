@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::words::{self, number};
 
 /// Escapes text within HTML or SVG, also in attributes. Characters that move a cursor or change the direction
-/// of writing are replaced, because a name could imitate another name by them.
+/// of writing are replaced. Otherwise a name could use them to look like another name.
 pub fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -103,7 +103,7 @@ pub(crate) struct HtmlPage {
 impl HtmlPage {
     /// Begins a page about a record, with a title and a sentence that describes the page.
     pub fn new(record: &Value, title: &str, kind: &str) -> Self {
-        // This hash is not for security: it only gives pages of different records different names.
+        // This hash is not for security: it only gives the pages of different records different identifiers.
         let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         let hash = record.to_string().bytes().fold(0xcbf2_9ce4_8422_2325, fold);
         let body =
@@ -148,7 +148,7 @@ impl HtmlPage {
         let _ = writeln!(self.body, "<p><code>{}</code></p>", escaped(text));
     }
 
-    /// Adds a picture with a title, a description, a legend, and its data as a table that the reader can
+    /// Adds a picture with a title, a description, a legend, and a table of its data that the reader can
     /// open; `draw` takes the attributes and the first elements of the SVG element.
     pub fn figure(
         &mut self,

@@ -25,7 +25,7 @@ use serde_json::Value;
 pub use compare::charts as charts_of_comparison;
 pub use plan::charts as charts_of_plan;
 
-/// The JSON is no record that has a page.
+/// An error: the JSON is not a record that has a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unknown;
 

@@ -50,7 +50,7 @@ pub(crate) fn page(record: &Value, outputs: Option<&Value>) -> String {
     page.document(&format!("{name}: a run"))
 }
 
-/// Names in a few words the adversary against which the protocol is secure.
+/// Returns a few words for the adversary against which the protocol is secure.
 pub(crate) fn holds_against(promise: &Value) -> &'static str {
     match promise["model"].as_str() {
         Some("malicious") => "a cheater",

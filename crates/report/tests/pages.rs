@@ -87,7 +87,7 @@ fn run(name: &str) -> Value {
         "cut": name, "and_gates": 62, "protocol": name, "made_on_the_spot": name,
         "cpu_seconds": 0.515_625, "peak_rss_bytes": 7_654_321,
         "program": program(name),
-        // No record has these fields; if a record had them, no page would show their values.
+        // No record has these fields. If a record had them, no page may show their values.
         "inputs": {"evaluator": "secret-input"}, "recovered": true, "aside": {"recovered": "yes-recovered"},
     })
 }
@@ -352,7 +352,7 @@ fn odd_records_give_pages() {
     }
 }
 
-/// Of very many kinds of component the chart has the busiest; the table has all.
+/// If there are many kinds of component, the chart has the busiest ones, and the table has all of them.
 #[test]
 fn sixty_kinds_are_drawn_at_most() {
     let mut program = program("name");

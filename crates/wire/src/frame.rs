@@ -20,17 +20,17 @@ pub const FRAME_HEADER_BYTES: usize = 5;
 /// The longest payload of one frame. Longer messages are sent as several frames.
 pub const MAX_FRAME_BYTES: usize = 1 << 20;
 
-/// The keep-alive frame of an idle party, an empty frame with its own tag. The frame tells the peer that this
-/// party is computing and not gone.
+/// The keep-alive frame of an idle party: an empty frame with a tag of its own. It tells the peer that this
+/// party still computes.
 pub(super) const SIGN_OF_LIFE: [u8; FRAME_HEADER_BYTES] = [0xff, 0, 0, 0, 0];
 
-/// A peer that sends only keep-alive frames is given up after this time.
+/// If a peer sends only keep-alive frames for this time, the connection is given up.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// Buffered output is flushed when it is this long.
 const OUT_BYTES: usize = 64 << 10;
 
-/// The peer must deliver at least this many bytes in each period of the stream's deadline.
+/// The peer must deliver at least this many bytes before each deadline of the stream.
 const PACE_BYTES: usize = 64 << 10;
 
 /// A duplex byte stream: a TLS connection, or a pipe within the process.
@@ -42,7 +42,7 @@ pub trait Stream: Read + Write + Send {
     /// Changes the timeout of the peer; a stream without deadlines has none.
     fn set_timeout(&mut self, _timeout: Duration) {}
 
-    /// Writes `head` and then `body` without anything in between.
+    /// Writes `head` and then `body`, with no other bytes between them.
     ///
     /// # Errors
     /// If the stream fails or the deadline passes.
@@ -74,7 +74,7 @@ pub struct Departures {
     pub outputs: &'static [Tag],
 }
 
-/// The parts of a program that have left.
+/// The kinds of a program's messages that have left this party.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Departed {
     pub input: bool,
@@ -88,9 +88,9 @@ pub(super) struct Framed {
     /// True if the stream may hold messages that have not been sent to the peer.
     unflushed: bool,
     departures: Departures,
-    /// The parts in the buffer, which leave with the next write.
+    /// The kinds of messages in the buffer, which leave with the next write.
     waiting: Departed,
-    /// The parts of which some bytes may have left.
+    /// The kinds of messages of which some bytes may have left.
     pub departed: Departed,
     pub sent: u64,
     pub received: u64,
@@ -124,7 +124,7 @@ impl Framed {
         self.stream.set_timeout(timeout);
     }
 
-    /// Starts to look for these messages, none of which has left.
+    /// Starts to watch for these messages, none of which has left.
     pub fn look_for(&mut self, departures: Departures) {
         self.departures = departures;
         self.waiting = Departed::default();
@@ -163,8 +163,8 @@ impl Framed {
         }
     }
 
-    /// Sends buffered bytes. If no message waits, nothing is written: a keep-alive frame that a departed peer
-    /// did not receive is no error of a completed run.
+    /// Sends buffered bytes. If no message waits, nothing is written. So an undelivered keep-alive frame to a
+    /// peer that has left is no error in a completed run.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.stream.rearm();
         if !self.out.is_empty() {
@@ -203,8 +203,8 @@ impl Framed {
         Ok(payload)
     }
 
-    /// Does the same as [`Framed::receive_into`], unless the peer refuses with its first frame; later frames
-    /// cannot refuse.
+    /// Does the same as [`Framed::receive_into`], but the peer's first frame may be a refusal. Later frames
+    /// may not.
     pub fn receive_unless_refused(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
         let is_first = self.received == 0;
         let (next, length) = self.next()?;
@@ -259,8 +259,8 @@ impl Framed {
         Ok((Tag(tag), u32::from_le_bytes(length) as usize))
     }
 
-    /// Reads a payload; the deadline applies to each part, so a slow connection is allowed but a trickle of
-    /// bytes is not.
+    /// Reads a payload. The deadline applies to each part of it, so a slow connection is allowed, but not
+    /// single bytes at long intervals.
     fn body(&mut self, payload: &mut [u8]) -> Result<(), Error> {
         for part in payload.chunks_mut(PACE_BYTES) {
             self.stream.rearm();

@@ -1,7 +1,7 @@
 //! Communication of the parties: frames of known length over byte streams.
 //!
-//! Almost every length in the protocol follows from public parameters. So a receiver expects a certain
-//! message with a certain number of bytes. Any other message is the peer's fault, and is refused before
+//! Almost every length in the protocol follows from public parameters. So a receiver expects a message with a
+//! certain tag and a certain number of bytes. Any other message is the peer's fault, and is refused before
 //! memory is allocated.
 //!
 //! A [`Channel`] has a main stream, which carries the messages of the protocol in order. A channel may have
@@ -26,7 +26,7 @@ pub use own::over;
 /// A hook that may change an outgoing message; only cheaters in tests have one.
 pub type Tamper = Box<dyn FnMut(Tag, &mut Vec<u8>) + Send>;
 
-/// For bulk data with fewer bytes per lane, a thread is too expensive.
+/// If each lane would get fewer bytes of bulk data than this, starting a thread costs more than it saves.
 const MIN_LANE_BYTES: usize = 64 << 10;
 
 /// The number of flights that a channel remembers until they are [taken](Channel::take_flights).
@@ -52,11 +52,11 @@ pub struct Channel {
     main: Framed,
     further: Vec<Framed>,
     tamper: Option<Tamper>,
-    /// Flights that were not taken yet, at most [`MAX_FLIGHTS`]; later ones are not remembered.
+    /// Flights that the caller has not taken yet, at most [`MAX_FLIGHTS`]. Later flights are not recorded.
     flights: Vec<LinkFlight>,
     /// The current phase of the run.
     phase: Option<&'static str>,
-    /// True while the peer knows, before this party does, whether this party's next check fails.
+    /// True while the peer already knows whether this party's next check will fail, and this party does not.
     deniable: bool,
 }
 
@@ -94,7 +94,7 @@ impl Channel {
         self.phase = Some(phase);
     }
 
-    /// Starts to look for these messages of a program that is about to begin. If the connection ends, its
+    /// Starts to watch for these messages of a program that is about to begin. If the connection ends, its
     /// error tells which of them have left.
     pub fn look_for(&mut self, departures: Departures) {
         self.main.look_for(departures);
@@ -207,7 +207,6 @@ impl Channel {
     /// Refuses to begin, with a reason for the peer, which waits for this party's first message.
     ///
     /// # Errors
-    /// [`Error::Io`] if the connection fails.
     pub fn refuse(&mut self, why: &str) -> Result<(), Error> {
         self.send(REFUSAL, &why.as_bytes()[..why.len().min(MAX_REFUSAL_BYTES)])?;
         self.flush()
@@ -294,7 +293,7 @@ impl Channel {
     }
 }
 
-/// A message that is being sent in parts. The peer waits for the rest of it, so it must be
+/// A message that is being sent in parts. The peer waits for its end, so it must be
 /// [finished](Message::finish).
 #[must_use = "a message must be finished"]
 pub struct Message<'c> {
@@ -341,7 +340,7 @@ impl Message<'_> {
     /// # Errors
     /// As [`Channel::send`].
     pub fn finish(self) -> Result<(), Error> {
-        // A message without bytes needs a frame, too.
+        // A message without bytes also needs a frame.
         if self.waiting.is_empty() && self.sent { Ok(()) } else { self.channel.send(self.tag, &self.waiting) }
     }
 }

@@ -10,7 +10,7 @@ use brickwork_base::stop;
 
 use super::{Channel, Stream};
 
-/// The time after which a read fails: a protocol error must fail a test instead of blocking it.
+/// The time after which a read fails, so that a protocol error makes a test fail instead of blocking it.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// The interval at which a waiting read checks for a request to stop.

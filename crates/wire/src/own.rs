@@ -11,8 +11,8 @@ use brickwork_base::Error;
 
 use crate::{Channel, Stream};
 
-/// The number of pieces in the queue of the writing thread, 64 MiB at most: more than a party ever sends
-/// before it reads.
+/// The largest number of pieces in the queue of the writing thread. They have 64 MiB, which is more than a
+/// party ever sends before it reads.
 const PIECES: usize = 1024;
 
 /// Bytes of a piece.
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// never block each other.
 struct Own<R> {
     reader: R,
-    /// The queue of the writing thread; none while the channel is dropped.
+    /// The queue of the writing thread; `None` while the channel is being dropped.
     pieces: Option<SyncSender<Zeroizing<Vec<u8>>>>,
     /// Receives a message when everything is written, or the error.
     written: Receiver<io::Result<()>>,
@@ -47,7 +47,7 @@ pub fn over(
     let (tell, written) = channel();
     let write = move || {
         let written = write_behind(writer, &to_write);
-        // The thread accepts no further pieces.
+        // The thread gets no further pieces.
         drop(to_write);
         let _ = tell.send(written);
     };
@@ -73,7 +73,7 @@ impl<R> Own<R> {
         let sent = self.pieces.as_ref().map(|pieces| pieces.send(Zeroizing::new(piece)));
         match sent {
             Some(Ok(())) => Ok(()),
-            // The thread has ended, and has sent the reason.
+            // The thread has ended, and has sent the reason before.
             _ => match self.written.recv() {
                 Ok(Err(why)) => Err(why),
                 _ => Err(ErrorKind::BrokenPipe.into()),
@@ -85,7 +85,7 @@ impl<R> Own<R> {
 impl<R> Drop for Own<R> {
     fn drop(&mut self) {
         self.pieces = None;
-        // If the peer takes nothing, the thread ends with the connection.
+        // If the peer reads nothing, the thread ends when the connection ends.
         let _ = self.written.recv_timeout(PATIENCE);
     }
 }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::Tag;
 
-    /// Both parties write more than a socket buffers before either reads. If the peer has gone away, a party
+    /// Each party writes more than a socket buffers, before either reads. If the peer has gone away, a party
     /// gets an error.
     #[test]
     fn both_may_write_first() {

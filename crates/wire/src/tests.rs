@@ -9,7 +9,7 @@ fn refused(result: Result<(), Error>) -> bool {
     matches!(result, Err(Error::Peer(cheat)) if cheat == Malformed::UnexpectedMessage)
 }
 
-/// A peer may refuse with its first message; after another message it has begun.
+/// A peer may refuse with its first message only.
 #[test]
 fn a_refusal_is_heard_only_as_the_first_message() {
     for heard in [0, 1] {
@@ -43,7 +43,7 @@ fn messages_arrive_and_are_counted() {
     assert_eq!((a.sent_bytes(), b.received_bytes()), (total, total));
 }
 
-/// A message is the same in any parts, also if a cheater changes it.
+/// A message is the same however it is divided into parts, even if a cheater changes it.
 #[test]
 fn a_message_in_parts_is_one_message() {
     let frame = MAX_FRAME_BYTES;
@@ -60,7 +60,7 @@ fn a_message_in_parts_is_one_message() {
                 let mut message = a.message(TAG);
                 for part in bytes.chunks(part) {
                     message.push(part).unwrap();
-                    // Less than a frame of a message is in memory, however long the message is.
+                    // Less than one frame of a message is in memory, however long the message is.
                     assert!(altered || message.waiting.len() < frame, "{length} by {}", part.len());
                 }
                 message.finish().unwrap();
@@ -82,13 +82,13 @@ fn wrong_tags_and_lengths_are_the_peers_fault() {
         a.send(tag, &vec![1; sent]).unwrap();
         a.flush().unwrap();
         let first = b.receive(TAG, expected).map(drop);
-        // A byte too many is taken for a wrong next message.
+        // An additional byte is taken for a wrong next message.
         let next = first.and_then(|()| b.receive(Tag(9), 0).map(drop));
         assert!(refused(next), "{tag:?} {sent} {expected}");
     }
 }
 
-/// Only short messages wait in the buffer: longer messages are not copied, however much is sent before the
+/// Only short messages wait in the buffer. Longer messages are not copied, however much is sent before the
 /// next answer.
 #[test]
 fn long_messages_do_not_wait_for_a_flush() {
@@ -96,7 +96,7 @@ fn long_messages_do_not_wait_for_a_flush() {
     let long = vec![3; MAX_FRAME_BYTES];
     a.send(TAG, b"short").unwrap();
     a.send(TAG, &long).unwrap();
-    // Nothing follows, so buffered bytes are lost.
+    // This end sends nothing more, so its buffered bytes are lost.
     drop(a);
     assert_eq!(b.receive(TAG, 5).unwrap(), b"short");
     assert!(b.receive(TAG, long.len()).unwrap() == long);
@@ -210,8 +210,8 @@ fn a_tampered_length_is_seen() {
     assert!(refused(b.receive_bulk_into(TAG, &mut data)));
 }
 
-/// The peer has received everything and has gone away. A keep-alive frame that cannot be written then is no
-/// error.
+/// The peer has received everything and has gone away. If a keep-alive frame then cannot be written, this is
+/// no error.
 #[test]
 fn a_peer_that_left_after_the_last_message_is_no_error() {
     struct Leaving(bool);

@@ -7,7 +7,8 @@ use brickwork_base::{Party, process};
 use brickwork_wire::tls::{self, EndpointOptions, Identity, Listener};
 use brickwork_wire::{Channel, Tag};
 
-/// A fork neither decrypts earlier bytes nor writes anything; it only returns an error that names the fork.
+/// In a fork, a connection neither decrypts earlier bytes nor writes any. It only returns an error that names
+/// the fork.
 #[test]
 fn row_26_a_fork_neither_reads_nor_writes() {
     let keys = [(); 2].map(|()| Identity::generate().unwrap().0);

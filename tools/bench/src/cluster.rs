@@ -155,7 +155,7 @@ fn round(
     let and_gates = program.and_gates() * u64::from(arguments.rows) * u64::from(partitions);
     let at_once = arguments.at_once.unwrap_or(lanes).min(lanes);
     let and_per_second = and_gates as f64 / seconds;
-    // The speed divided by that of as many lanes as fast as those of the first job.
+    // The speed, divided by that of the same number of lanes if each were as fast as in the first job.
     let linear = first.and_then(|first| {
         Some(first["and_per_second"].as_f64()? / first["at_once"].as_f64()? * f64::from(at_once))
     });
@@ -233,7 +233,7 @@ impl Job {
         })
     }
 
-    /// Checks every output of a party against the simulation.
+    /// Checks every output of a party against a simulation of the program.
     fn check(&self, request: &JobRequest, workers: &WorkerProcesses) -> Result<(), Failure> {
         for (partition, trial) in (0..).zip(&self.trials) {
             let path = workers.result(partition);

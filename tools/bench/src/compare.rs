@@ -61,7 +61,7 @@ pub fn run(arguments: &BenchCompareFlags, quiet: bool) -> Result<Report, Failure
         named => named,
     };
     let ways = named.iter().flat_map(|&name| protocols::ways(name, Some(arguments.security), executions));
-    // Buckets and cuts are left open: each protocol uses its fastest.
+    // Buckets and cuts are not fixed: each protocol uses its fastest.
     let requests: Vec<RunRequest> = ways
         .map(|way| RunRequest {
             resources: arguments.resources.of_request(),
@@ -123,12 +123,12 @@ pub fn run(arguments: &BenchCompareFlags, quiet: bool) -> Result<Report, Failure
     Report::new(&json, head + &text(&rows))
 }
 
-/// Returns the cost of the phases from one on.
+/// Returns the cost of all phases from a given one on.
 fn span(rounds: &Rounds, skipped: usize) -> Value {
     let [garbler, evaluator] = &rounds.0[0];
     let phases = &evaluator.phases[skipped..];
     let predicted = garbler.predicted.iter().flat_map(|cost| &cost.phases);
-    // The messages follow from the protocol and the program, so they must be as predicted.
+    // The protocol and the program determine the messages, so they must be as predicted.
     let crossings = predicted.filter(|of| phases.iter().any(|phase| phase.name == of.name));
     json!({
         "garbler_sent_bytes": phases.iter().map(|phase| phase.garbler_sent_bytes).sum::<u64>(),
@@ -211,7 +211,7 @@ fn holds(row: &Value) -> String {
     }
 }
 
-/// Returns the columns whose run has buckets of other sizes.
+/// Returns the columns in which the larger run has buckets of other sizes.
 fn others(row: &Value) -> String {
     let others = row["each"]["other_buckets"].as_array().into_iter().flatten();
     others.filter_map(Value::as_str).map(|name| name.replace('_', " ")).collect::<Vec<_>>().join(", ")

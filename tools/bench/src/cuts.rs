@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::runs::{MeasuredRuns, Setting, folder, median};
 use crate::table::{Form, MS, TableColumn, say, skipped, table};
 
-/// Time programs in the cut of the file and in the cut that a run would choose, or the best other one
+/// Time programs in the cut of the file, and in the cut that a run would choose or the best other cut
 #[derive(Args)]
 pub struct BenchCutsFlags {
     /// The programs; the default is those of the standard library and the papers, and random ones
@@ -41,7 +41,8 @@ pub struct BenchCutsFlags {
     choice: ProtocolFlags,
 }
 
-/// Fifty rows against fifty: many small components, or a single one of 238 000 AND gates.
+/// A program that joins fifty rows with fifty: it has many small components, or a single one of 238 000 AND
+/// gates.
 const ACCOUNTS: &str = include_str!("accounts.wir");
 
 /// Returns the programs that are timed by default, as files.
@@ -190,8 +191,8 @@ const COLUMNS: [TableColumn; 12] = [
 mod tests {
     use super::*;
 
-    /// There are as many programs as the table in `docs/project/benchmarks.md` has, sources and others, and
-    /// each has more than one piece.
+    /// There are as many programs as the table in `docs/project/benchmarks.md` has, and each has more than
+    /// one component.
     #[test]
     fn there_are_programs_to_compare() {
         let folder = folder().expect("a folder");

@@ -1,5 +1,5 @@
-//! Measures the cost of one additional input, output or gate: it compares a program with the same one with
-//! more inputs or outputs, and with itself run twice as often. It also measures the disk space of stock.
+//! Measures the cost of one additional input, output or gate. It compares a program with the same program
+//! with more inputs or outputs, or with itself run twice as often. It also measures the disk space of stock.
 
 use brickwork::circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork::cut::{Cut, CutChoice};
@@ -72,12 +72,12 @@ pub struct Probes<'p> {
 /// The bytes of one additional bit or gate, in both directions together.
 #[derive(Serialize)]
 pub struct AdditionalBytes {
-    /// None for a program that has only XOR gates.
+    /// `None` for a program that has only XOR gates.
     pub and_gate: Option<f64>,
     pub garbler_input: f64,
     pub evaluator_input: f64,
     pub output: f64,
-    /// The fields of runs whose buckets have other sizes.
+    /// The fields whose larger run has buckets of other sizes.
     pub other_buckets: Vec<&'static str>,
 }
 
@@ -96,9 +96,9 @@ impl<'p> Probes<'p> {
         Ok(Probes { program, grown: grown.collect::<Result<_, Failure>>()? })
     }
 
-    /// Runs all of them by one request. Returns the bytes of one additional bit of each kind, compared with
-    /// the run of this report. With `duplo` that run has the given cut and standard buckets, because the
-    /// fastest parameters may change with the inputs.
+    /// Runs the program and its variants with the same request. Returns the bytes of one additional bit of
+    /// each kind, compared with the run of this report. With `duplo` that run has the given cut and standard
+    /// buckets, because the fastest parameters may change with the inputs.
     pub fn run(&self, request: &RunRequest, said: &Report) -> Result<AdditionalBytes, Failure> {
         let executions = request.parameters.executions;
         let play = |program: &brickwork::Program, request: &RunRequest| -> Result<_, Failure> {
@@ -107,7 +107,7 @@ impl<'p> Probes<'p> {
         };
         let (mut request, mut alone) = (request.clone(), cost(said));
         if request.parameters.protocol == Protocol::DUPLO {
-            // Another cut would be another program, so the given one is compared.
+            // With another cut, the program would be another one, so the given cut is compared.
             (request.cut, request.buckets) = (CutChoice::Fixed(Cut::Given), BucketChoice::Standard);
             alone = play(self.program, &request)?;
         }
@@ -161,7 +161,7 @@ pub fn stock(
         name: None,
         count: way.executions.unwrap_or(1),
     };
-    // The stock that the run would use: of the pieces into which it cut, if its protocol has a choice.
+    // The stock that the run would use: with the run's cut, if its protocol has a choice.
     let mut wishes = StockOptions {
         cut: Some(said.cut.clone()),
         security: way.security,

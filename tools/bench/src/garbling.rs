@@ -132,7 +132,7 @@ pub fn run(arguments: &BenchGarblingFlags) -> Result<Report, Failure> {
     let cells = (ands * copies) as f64;
     let [mut garble, mut evaluate, mut check] = [(); 3].map(|()| GarblingTimes::default());
     for _ in 0..arguments.rounds {
-        // The same number of AES calls at a time as garbling a copy makes.
+        // As many AES calls are made at a time as garbling a copy makes.
         let call = aes_ns(kernel, HalfGates::HASH.calls_per_and * ands)?;
         let of_garbler = HalfGates::HASH.calls_per_and as f64 * call;
         garble.add(

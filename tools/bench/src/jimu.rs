@@ -55,7 +55,7 @@ const FIGURE_8: [[f64; 2]; 7] =
 /// The largest number of gates with which tasks are measured; inputs and outputs are a quarter of it.
 const GATES: u64 = 1 << 16;
 
-/// Measures the tasks, and lists the paper's figures beside them.
+/// Measures the tasks, and lists the paper's values beside them.
 fn tasks(arguments: &BenchJimuFlags) -> Result<Vec<Value>, Failure> {
     let gates = arguments.largest.clamp(8, GATES) as usize;
     let round = |_| jimu::tasks::measure(40, gates, gates / 4, thread_cpu_seconds);

@@ -11,8 +11,8 @@ use crate::runs::median;
 /// The minimum number of seconds for which a round measures each task.
 const ROUND_SECONDS: f64 = 0.01;
 
-/// Blocks that are encrypted at a time to measure the AES calls alone; they easily fit into the first-level
-/// cache.
+/// The number of blocks that are encrypted at a time when AES calls are measured alone. They easily fit into
+/// the first-level cache.
 const BLOCKS: usize = 512;
 
 /// Returns the nanoseconds of an AES call alone. At most this many are made at a time.
@@ -45,7 +45,7 @@ impl GarblingTimes {
     }
 }
 
-/// Medians over the rounds; the median of the ratios is not always the ratio of the medians.
+/// The median of the ratios is not always the ratio of the medians, so both are kept.
 pub struct Figure {
     pub ns: f64,
     pub aes: f64,

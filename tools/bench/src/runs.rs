@@ -58,9 +58,9 @@ pub struct Phase {
 /// Random inputs of a program, and its outputs without a protocol.
 pub struct Trial {
     inputs: [SecretBlocks<bool>; 2],
-    /// Inputs in the form of a file.
+    /// The inputs, in the form of a file.
     pub values: [Value; 2],
-    /// Outputs as bits, and in the form of a file.
+    /// The outputs as bits, and in the form of a file.
     expected: [Vec<bool>; 2],
     pub outputs: [Value; 2],
 }
@@ -127,8 +127,8 @@ impl Rounds {
         self.median(|[_, said]| said.phases.iter().filter(named).map(|phase| phase.seconds).sum())
     }
 
-    /// Refuses phases that differ from the first round's in name or in bytes: the protocol and the program
-    /// determine both.
+    /// Returns an error if the phases differ from those of the first round in name or in bytes, because the
+    /// protocol and the program determine both.
     pub fn check(&self) -> Result<(), Failure> {
         let is_same = |a: &PhaseReport, b: &PhaseReport| {
             let bytes = |phase: &PhaseReport| [phase.garbler_sent_bytes, phase.evaluator_sent_bytes];
@@ -155,7 +155,7 @@ impl Rounds {
 /// The cost of runs in several rounds: medians.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct MeasuredRuns {
-    /// Of one execution.
+    /// The phases of one execution.
     pub phases: Vec<Phase>,
     pub cut: String,
     pub executions: u32,
@@ -163,9 +163,9 @@ pub struct MeasuredRuns {
     pub predicted: Option<Cost>,
     pub seconds: f64,
     pub seconds_after_setup: f64,
-    /// Of all executions.
+    /// The number of AND gates of all executions together.
     pub and_gates: u64,
-    /// None for a program that has only XOR gates.
+    /// `None` for a program that has only XOR gates.
     pub and_per_second: Option<f64>,
     pub cpu_us_per_and: Option<f64>,
     pub cpu_seconds: f64,

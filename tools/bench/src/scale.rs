@@ -72,7 +72,8 @@ fn components() -> Result<Vec<(String, Arc<Circuit>)>, brickwork::ProtocolError>
     Ok(all)
 }
 
-/// Returns the cost of this many AND gates in slots of this component; none if they are less than a slot.
+/// Returns the cost of this many AND gates in slots of this component. `None` if a single slot has more AND
+/// gates.
 fn row(name: &str, circuit: &Circuit, gates: f64, machine: &Machine, link: &Link) -> Option<Value> {
     let slots = (gates / circuit.and_gates() as f64).round();
     if slots < 1.0 {

@@ -264,10 +264,10 @@ fn measure(
     }))
 }
 
-/// A circuit with only the gates without rows: the results of gates with rows are inputs. The time for
+/// A circuit with only the gates without rows. The results of gates with rows are inputs of it. The time for
 /// setting as many inputs is subtracted: it is measured on at most [`MOST_SET`] inputs.
 struct Free {
-    /// Each with the factor of its time.
+    /// Each circuit comes with the factor by which its time counts.
     walks: [(Evaluator, GarbledCircuit, f64); 2],
     tokens: Vec<u128>,
     copies: usize,
@@ -289,7 +289,7 @@ impl Free {
             return Ok(None);
         }
         let inputs = shape.inputs() + (shape.gates().len() - sums) as u32;
-        // The inputs come first, including the results of gates with rows; then the sums.
+        // The inputs come first, with the results of gates with rows. The sums follow.
         let (mut places, mut next) = ((0..shape.inputs()).collect::<Vec<u32>>(), [shape.inputs(), inputs]);
         let mut gates = Vec::with_capacity(sums);
         for (first, second, opening) in shape.gates() {

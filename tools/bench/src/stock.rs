@@ -1,8 +1,8 @@
 //! `brickwork bench stock`: the cost of stock on disk, and of a program that uses it.
 //!
 //! Both parties are threads of this process, each with its own store, and communicate by TLS over the
-//! loopback interface. The connection exists before the first program, because process start, handshake and
-//! comparison of the stores happen only once for any number of programs.
+//! loopback interface. The connection is open before the first program, because a process starts, shakes
+//! hands and compares the stores only once, for any number of programs.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
@@ -74,7 +74,7 @@ pub struct Parties {
 }
 
 impl Parties {
-    /// Makes them with this statistical security and this many threads each.
+    /// Makes two parties with this statistical security and this many threads each.
     pub fn new(security: u32, threads: usize) -> Result<Self, Failure> {
         let identities = [Identity::generate()?.0, Identity::generate()?.0];
         let keys = [0, 1].map(|i| PublicKey::to_bytes(identities[i].public_key()));
@@ -90,7 +90,7 @@ impl Parties {
         })
     }
 
-    /// Connects both over TLS, and runs each party on its end.
+    /// Connects both parties over TLS, and runs each on its end of the connection.
     pub fn connect<T: Send>(
         &self,
         work: impl Fn(Party, Channel) -> Result<T, Failure> + Sync,
@@ -159,7 +159,7 @@ struct Online {
     #[serde(flatten)]
     middle: Time,
     least_seconds: f64,
-    /// Bytes of both parties, if they are counted.
+    /// The bytes that both parties sent, if they are counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
 }
@@ -237,7 +237,7 @@ pub fn run(arguments: &BenchStockFlags) -> Result<Report, Failure> {
     folders.fill(&parties, &request)?;
     let (on_disk, sizes) = (begun.time(), folders.bytes()?);
     let [_, (runs, sent)] = run_from(&parties, &program, &inputs, &folders)?;
-    // Used items are deleted, so another store of the original size is verified.
+    // Used items are deleted, so the verification uses another store of the original size.
     let second = Folders::new()?;
     second.fill(&parties, &request)?;
     let store = second.open(Party::Evaluator)?;
@@ -283,7 +283,7 @@ fn in_memory(
     let step = &Step::new(program, &[], &[])?;
     let begun = Begun::now();
     let [_, (steps, made)] = parties.connect(|party, channel| {
-        // The two are similar, but have different types.
+        // The types of the two sessions differ, but the code for them is the same.
         macro_rules! session {
             ($party:ident) => {{
                 let session = $party::setup(channel, &parties.terms, Unobserved)?.fill(request)?;

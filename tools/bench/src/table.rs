@@ -5,7 +5,7 @@ use std::io::Write;
 use brickwork_report::words::thousands;
 use serde_json::Value;
 
-/// The form of a column.
+/// The form in which a column shows its values.
 pub enum Form {
     Word,
     Count,
@@ -13,7 +13,7 @@ pub enum Form {
     Scaled(f64, usize),
     /// A number with a power of ten, and this many digits after the point.
     Power(usize),
-    /// A word that is made from the whole row.
+    /// A text that is made from the whole row.
     Made(fn(&Value) -> String),
 }
 
@@ -23,7 +23,7 @@ pub const MS: Form = Form::Scaled(1e3, 1);
 /// A column: its heading, the JSON pointer to its value in a row, and its form.
 pub type TableColumn = (&'static str, &'static str, Form);
 
-/// Formats rows as a table that is also one in Markdown. Words are aligned to the left, and numbers to the
+/// Formats rows as a table that is also valid Markdown. Words are aligned to the left, and numbers to the
 /// right.
 pub fn table(columns: &[TableColumn], rows: &[Value]) -> String {
     let cell = |row: &Value, (_, at, form): &TableColumn| {

@@ -96,8 +96,8 @@ fn every_command_prints_what_the_schema_says() {
     assert_eq!(listed.map(str::to_owned).collect::<BTreeSet<_>>(), seen, "each of them is described");
 }
 
-/// The program knows all flags in each `brickwork bench` of a page: with `--help` at the end, it prints its
-/// help only if it knows the flags before.
+/// The program knows all flags in each `brickwork bench` of a page. The test appends `--help`: then the
+/// program prints its help only if it knows the flags before.
 #[test]
 fn commands_of_the_pages_are_known() {
     let mut checked = 0;
@@ -112,7 +112,7 @@ fn commands_of_the_pages_are_known() {
     assert!(checked > 1, "{checked}");
 }
 
-/// A mistake names the command as users call it, and a missing command is an error.
+/// Error messages name the command as users call it, and a missing command is an error.
 #[test]
 fn mistakes_are_those_of_the_command() {
     bad(&["protocol", &example("millionaires.bwp"), "--no-such-flag"], 2, "--no-such-flag");
@@ -169,7 +169,7 @@ fn jobs_send_what_was_planned() {
     }
 }
 
-/// A measurement of runs does not measure the constants of the machine. It leaves an empty cache empty.
+/// A measurement of runs does not measure the constants of the machine. It does not fill an empty cache.
 #[test]
 fn no_run_measures_the_machine() {
     let folder = TempDir::new().expect("a folder");
@@ -259,7 +259,7 @@ fn schemes_of_justgarble_are_timed() {
             assert!(row[party]["ns_per_gate"].as_f64().is_some_and(|ns| ns > 0.01), "{row}");
             assert_eq!(row[party]["ratio_to_aes"].is_number(), is_aes_128, "{row}");
         }
-        // With a single round, the ratio is that of the medians.
+        // With a single round, the median of the ratios is the ratio of the medians.
         let garble =
             ["ns_per_gate", "aes_ns_per_gate", "ratio_to_aes"].map(|name| row["garble"][name].as_f64());
         if let [Some(ns), Some(aes), Some(ratio)] = garble {
@@ -340,8 +340,9 @@ fn protocols_are_compared() {
     let (human, json) = good(&["compare", &file, "--protocols", "semi-honest", "--rounds", "1", "--each"]);
     assert!(human.contains("SEMI-HONEST ONLY") && !human.contains("duplo"), "{human}");
     let each = &json["rows"][0]["each"];
-    // The bytes of a table of half-gates, of a label, of an OT and of a bit; framing adds little. But OTs
-    // come in blocks, which the 32 inputs of either execution do not fill: 512 bytes less for 64 gates.
+    // The expected bytes are those of a table of half-gates, of a label, of an OT and of a bit. Framing adds
+    // little. But OTs are made in blocks, which the 32 inputs of one execution do not fill: 512 bytes less
+    // for 64 gates.
     for (field, least, most) in [
         ("and_gate", 23.9, 24.1),
         ("garbler_input", 16.0, 16.1),
@@ -387,7 +388,7 @@ fn a_timed_protocol_names_its_cut() {
         let (human, json) = once(&vickrey, &["--cut", cut]);
         assert!(human.contains(&format!("\nCut: {cut}\n")) && json["cut"] == cut, "{human}");
     }
-    // On a slow network the bytes decide, so the load of the machine does not matter.
+    // On a slow network, the bytes determine the fastest cut, so the load of the machine does not matter.
     let slow = ["--bandwidth", "200Mbit", "--protocol", "duplo"];
     let cut = &once(&source("aes128_encrypt.wir"), &slow).1["cut"];
     assert!(cut != "given", "{cut}");
@@ -476,7 +477,7 @@ fn the_papers_tables_are_reproduced() {
     bad(&["papers", "table9"], 2, "table9");
 }
 
-/// The model covers sizes that no machine reaches, and with more slots a gate never costs more.
+/// The model covers sizes that no machine can run. With more slots, a gate never costs more.
 #[test]
 fn cost_grows_as_the_model_says() {
     let folder = TempDir::new().expect("a folder");
@@ -491,7 +492,7 @@ fn cost_grows_as_the_model_says() {
     assert!(rows.iter().any(|row| row["and_gates"].as_f64() > Some(0.9e12)));
     let of = |row: &Value, field: &str| row[field].as_f64().expect("a number");
     for component in rows.chunk_by(|a, b| a["component"] == b["component"]) {
-        // At the change to a smaller bucket, more copies may be opened, by a choice that depends on the
+        // Where the bucket size becomes smaller, more copies may be opened. This choice depends on the
         // machine.
         let copies: Vec<f64> = component.iter().map(|row| of(row, "copies_a_slot")).collect();
         assert!(copies.iter().all(|&copies| copies > 2.0) && copies.last() < copies.first(), "{copies:?}");
@@ -514,14 +515,15 @@ fn stock_is_timed() {
     assert!(json["disk_bytes"]["garbler"].as_u64() < json["disk_bytes"]["evaluator"].as_u64());
 }
 
-/// The figures of the paper are measured, without those of many gates. The remaining program runs by gates
-/// and by components.
+/// The values of the paper's figures are measured, without those for many gates. The remaining program runs
+/// by gates and by components.
 #[test]
 fn jimu_figures_are_measured_beside_the_paper() {
     let (said, figures) = good(&["jimu", "--rounds", "1", "--largest", "5200"]);
     let rows = figures["rows"].as_array().unwrap();
     let of = |field: &str| rows.iter().map(|row| row[field].clone()).collect::<Vec<_>>();
-    // DES, the Hamming distance and a single AES in two cuts; all others have more gates than 5 200.
+    // The rows are DES, the Hamming distance, and a single AES in two cuts. All other rows have more than 5
+    // 200 gates.
     assert_eq!(of("and_gates"), [2720, 4083, 5120, 5120]);
     assert_eq!(
         (of("cut"), of("slots")),

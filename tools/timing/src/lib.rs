@@ -25,16 +25,17 @@ pub type SharedSecrets = Arc<Mutex<RunSecrets>>;
 /// The secrets of a run, as the hooks report them; sent bytes are not secrets.
 #[derive(Default)]
 pub struct RunSecrets {
-    /// The values at each point, and the number of their reporter: 0 for the party's session, from 1 for its
-    /// makers.
+    /// The values that were reported at each point, with the number of the reporter: 0 for the party's
+    /// session, from 1 for its makers.
     at: Vec<(usize, Point, Vec<u128>)>,
-    /// Hashes of every 16 consecutive sent bytes. The set is freed while it grows, in the memory that is
-    /// searched for secrets, so it must not contain the bytes themselves.
+    /// Hashes of every 16 consecutive sent bytes. This set grows, and so parts of it are freed in the memory
+    /// that is searched for secrets. So it must not contain the bytes themselves.
     sent: HashSet<u64>,
     hasher: BuildHasherDefault<DefaultHasher>,
 }
 
-/// The number of the session, which reports secrets if there is no maker, and otherwise the epoch's offsets.
+/// The number of the party's session. It reports secrets if there is no maker, and otherwise the epoch's
+/// offsets.
 const SESSION: usize = 0;
 
 impl RunSecrets {
@@ -46,7 +47,7 @@ impl RunSecrets {
         }
     }
 
-    /// Returns every label behind the reported values, and every offset.
+    /// Returns every label that the reported values determine, and every offset.
     fn finish(&self) -> HashMap<u128, &'static str> {
         let who: HashSet<usize> = self.at.iter().map(|(who, ..)| *who).collect();
         let mut known: HashMap<_, _> = who.into_iter().flat_map(|who| self.noted_by(who)).collect();
@@ -60,7 +61,7 @@ impl RunSecrets {
         let offset = |point| find(SESSION, point).expect("the offsets of an epoch").2[0];
         let mut known = HashMap::new();
         let wires = |name, values: &[u128], offset: &dyn Fn(usize) -> u128| -> Vec<(u128, &'static str)> {
-            // Values under an opened offset are not secret any more.
+            // Values that belong to an opened offset are not secret any more.
             let hidden = values
                 .iter()
                 .enumerate()
@@ -93,7 +94,8 @@ impl RunSecrets {
 /// The number of the program's components.
 const COMPONENTS: usize = 2;
 
-/// Returns a program with 64 bits from either party, two kinds of component, and outputs for all recipients.
+/// Returns a program with 64 input bits of each party, two kinds of component, and outputs for all
+/// recipients.
 fn program() -> Arc<Program> {
     let component = |name: &str, circuit: &dyn Fn(&mut Builder, &[Bit]) -> Vec<Bit>| {
         let mut builder = Builder::new(2);
@@ -131,15 +133,15 @@ pub fn evaluator_input() -> Zeroizing<Vec<bool>> {
     Zeroizing::new(input(5))
 }
 
-/// Returns bits without a pattern that might occur by chance.
+/// Returns bits without a pattern, so that they do not occur by chance elsewhere.
 fn input(seed: u64) -> Vec<bool> {
     (0..64u64)
         .map(|i| (i + 1).wrapping_mul(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40 & 1 == 1)
         .collect()
 }
 
-/// Runs a program at the offered security over these ends of a channel, and notes its secrets. Returns the
-/// reports of the garbler and the evaluator.
+/// Runs a program over these ends of a channel, and notes its secrets. Returns the reports of the garbler and
+/// the evaluator.
 ///
 /// # Panics
 /// If the run fails.
@@ -238,7 +240,7 @@ fn store(folder: &Path, party: Party) -> Result<Store, Error> {
     Store::open(&folder.join(format!("{party:?}")), &StoreKey::from_bytes([7; 32]))
 }
 
-/// Returns these ends of a channel, after a hook notes all sent bytes as not secret.
+/// Returns these ends of a channel with a hook that notes all sent bytes, because they are not secret.
 fn watched((mut left, mut right): (Channel, Channel), secrets: &SharedSecrets) -> (Channel, Channel) {
     for channel in [&mut left, &mut right] {
         let secrets = secrets.clone();
@@ -255,7 +257,7 @@ fn watched((mut left, mut right): (Channel, Channel), secrets: &SharedSecrets) -
     (left, right)
 }
 
-/// Returns hooks that note secrets under the reporter's number.
+/// Returns hooks that note secrets with this number of the reporter.
 fn noting(secrets: &SharedSecrets, who: usize) -> Hooks {
     let secrets = secrets.clone();
     Hooks {

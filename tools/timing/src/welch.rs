@@ -2,7 +2,7 @@
 //! classes of secrets, timed in random order, compared by Welch's t-test, with the slowest measurements cut
 //! off at several places.
 
-/// The least |t| of a certain difference: by chance it occurs once in 10^23 tests.
+/// The least |t| of a difference that is certain: by chance, it occurs once in 10^23 tests.
 pub const CERTAIN: f64 = 10.0;
 
 /// Mean and variance of a stream of numbers (Welford).
@@ -30,7 +30,7 @@ pub struct Times(Vec<(bool, f64)>);
 pub struct Comparison {
     /// The t of the largest absolute value, over all cuts.
     pub t: f64,
-    /// The difference of the means at that cut, class 1 less class 0, in nanoseconds.
+    /// The difference of the means at that cut, class 1 minus class 0, in nanoseconds.
     pub difference: f64,
     /// Median time of both classes together, in nanoseconds.
     pub median: f64,
@@ -42,7 +42,7 @@ impl Times {
         self.0.push((class, nanoseconds));
     }
 
-    /// Computes the t-test for several cuts: interrupts only make a measurement longer, and hide small
+    /// Computes the t-test with several cuts, because interrupts make measurements longer and so hide small
     /// differences.
     pub fn compare(&self) -> Comparison {
         let mut sorted: Vec<f64> = self.0.iter().map(|(_, time)| *time).collect();
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// Computed by hand: means 2 and 5, variances 1 and 1, ten values each.
+    /// The expected value is computed by hand: means 2 and 5, variances 1 and 1, ten values each.
     #[test]
     fn t_is_welchs() {
         let mut times = Times::default();
@@ -148,8 +148,8 @@ mod tests {
         assert!((t - expected).abs() < 1e-9 && (difference - 3.0).abs() < 1e-9, "{t}");
     }
 
-    /// Computed by hand: U = 9 of 9 without ties, mean 4.5, variance 9 (7 - 0) / 12; then with swapped
-    /// classes; then with equal classes.
+    /// The expected values are computed by hand: U = 9 of 9 without ties, mean 4.5, variance 9 (7 - 0) / 12;
+    /// then with swapped classes; then with equal classes.
     #[test]
     fn ranks_are_mann_and_whitneys() {
         let test = |zero: &[f64], one: &[f64]| {

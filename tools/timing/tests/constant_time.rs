@@ -1,4 +1,4 @@
-//! A few seconds of measurements show no time that depends on secrets.
+//! A few seconds of measurements show no time that depends on a secret.
 
 use std::process::Command;
 

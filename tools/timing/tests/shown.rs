@@ -35,7 +35,7 @@ impl Write for Buffer {
 fn spellings(secret: u128) -> Vec<String> {
     let bytes = secret.to_le_bytes();
     let hex = |bytes: &mut dyn Iterator<Item = u8>| bytes.map(|b| format!("{b:02x}")).collect::<String>();
-    // A part is enough to be recognised, since a list may be broken into lines.
+    // A part of a secret is enough to be recognised, because a list may be broken into lines.
     vec![
         hex(&mut bytes.into_iter().take(8)),
         hex(&mut bytes.into_iter().rev().take(8)),
@@ -171,7 +171,7 @@ fn secrets_have_no_debug_output() {
     static_assertions_no_debug();
 }
 
-/// Compiles only if none of these types implements `Debug`: otherwise the call below is ambiguous.
+/// This compiles only if none of these types implements `Debug`: otherwise the call below is ambiguous.
 fn static_assertions_no_debug() {
     trait Ambiguous<A> {
         fn check() {}

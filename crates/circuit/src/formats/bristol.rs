@@ -1,7 +1,7 @@
 //! Circuits in Bristol Fashion, and in the older format with two inputs and one output.
 //!
-//! Both begin with the numbers of gates and wires. In Bristol Fashion, a line with the number and widths of
-//! the inputs follows, and such a line for the outputs; in the old format, one line has the three widths.
+//! A file begins with the numbers of gates and wires. In Bristol Fashion, a line with the number and widths
+//! of the inputs follows, and such a line for the outputs; in the old format, one line has the three widths.
 //! Each gate follows on a line: numbers of input and output wires, the wires, the name in letters of either
 //! case. Inputs are the first wires, outputs the last. Files of both formats may have all gates.
 
@@ -22,8 +22,8 @@ pub(super) enum Dialect {
     Old,
 }
 
-/// Reads a circuit as a program of one component. Gates are kept one for one, except gates that read a
-/// constant and gates that no output needs.
+/// Reads a circuit as a program of one component. Gates stay as they are, except gates that read a constant
+/// and gates that no output needs.
 pub(super) fn read(
     mut lines: FileLines<'_>,
     name: &str,
@@ -161,8 +161,8 @@ impl Body {
             }
             ("MAND", wires) if fan_out > 0 && fan_in / 2 == fan_out && fan_in % 2 == 0 => {
                 let n = fan_out as usize;
-                // All inputs are read before any output is driven, because the ANDs of a MAND are
-                // simultaneous.
+                // All inputs are read before any output is driven, because all ANDs of a MAND gate happen at
+                // the same time.
                 let read =
                     wires[..2 * n].iter().map(|&w| self.read(line, w)).collect::<Result<Vec<_>, _>>()?;
                 for (i, &out) in wires[2 * n..].iter().enumerate() {

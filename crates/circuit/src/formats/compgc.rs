@@ -20,10 +20,10 @@
 //! }
 //! ```
 //!
-//! Both ends of a range belong to it. A copy of a component has an id from 1 on; id 0 is the input, first the
-//! garbler's bits, then the evaluator's. The file does not contain the components: `type` names each one, and
-//! the reader of a function must provide it. An output goes to the evaluator, unless `to` is `garbler` or
-//! `both`.
+//! A range includes both of its ends. A copy of a component has an id from 1 on; id 0 is the input, first the
+//! garbler's bits, then the evaluator's. The file does not contain the components: `type` is the name of each
+//! one, and the reader of a function must provide it. An output goes to the evaluator, unless `to` is
+//! `garbler` or `both`.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -131,8 +131,7 @@ pub fn read(bytes: &[u8], component: impl FnMut(&str) -> Result<Component, Error
         )));
     }
     let Metadata { num_garb_inputs: garblers, num_eval_inputs: evaluators, .. } = function.metadata;
-    // A small file must not reserve much memory, neither by many inputs nor by many outputs of the same
-    // wires.
+    // A small file must not reserve much memory by many inputs, or by many outputs of the same wires.
     let mut room = FREE_WIRES + bytes.len() as u64;
     let mut reserve = |wires: u64| {
         room = room.checked_sub(wires).ok_or_else(|| {
@@ -364,7 +363,7 @@ pub fn write(program: &Program) -> Result<Vec<u8>, Error> {
         let mut input = 0;
         for (from, first, last) in runs(slot.inputs, |wire| {
             let (from, index) = source(wire);
-            // The inputs of the two parties form separate runs.
+            // The inputs of the garbler and of the evaluator are separate ranges.
             (from, u32::from(from == 0 && wire >= garblers), index)
         }) {
             let end = input + (last - first);
@@ -430,7 +429,7 @@ pub fn write(program: &Program) -> Result<Vec<u8>, Error> {
     })
 }
 
-/// Returns runs of consecutive wires: the source of each run, and its first and last wire.
+/// Returns ranges of consecutive wires: for each range its source, and its first and last wire.
 fn runs(wires: &[Wire], source: impl Fn(Wire) -> (u32, u32, u32)) -> Vec<((u32, u32), u32, u32)> {
     let mut runs: Vec<((u32, u32), u32, u32)> = Vec::new();
     for &wire in wires {
@@ -570,7 +569,7 @@ mod tests {
         many["output"] = json!(vec![output; 4]);
         let said = parse(&many).expect_err("too many outputs").to_string();
         assert!(said.contains("wires of inputs and outputs"), "{said}");
-        // Any part of the file from its beginning is refused.
+        // Any part of the file that begins at its start but is incomplete is refused.
         let whole = serde_json::to_vec(&example()).unwrap();
         assert!((0..whole.len()).all(|end| read(&whole[..end], |_| Err(Error::Input("no".into()))).is_err()));
     }

@@ -130,7 +130,7 @@ fn component(lines: &mut FileLines<'_>) -> Result<(u32, Component), Error> {
     };
     let numbers =
         rest.split_ascii_whitespace().map(|word| header.number(word)).collect::<Result<Vec<_>, _>>()?;
-    // The unused number counts AND gates.
+    // The fifth number is the number of AND gates, which is not needed.
     let [k, inputs, outputs, wires, _, gates] = numbers[..] else {
         return header.fail(
             "a component needs six numbers: its own number, and those of its inputs, \
@@ -178,7 +178,7 @@ fn gate(line: &FileLine<'_>, builder: &mut Builder, values: &mut [Option<Bit>]) 
         return line.fail("a truth table must be four digits, each 0 or 1");
     }
     let table = table.bytes().fold(0u8, |t, c| t << 1 | (c - b'0'));
-    // A gate may ignore an operand; the file then names any wire, driven or not.
+    // A gate may ignore an operand. The file may then name any wire, even one that no gate drives.
     let (needs_left, needs_right) = (table >> 2 != table & 3, table >> 1 & 5 != table & 5);
     let operand = |word: &str, needed: bool| {
         let wire = line.number(word)?;
@@ -224,8 +224,8 @@ fn gate(line: &FileLine<'_>, builder: &mut Builder, values: &mut [Option<Bit>]) 
 
 /// Returns the program for DUPLO, without names and types, and without components that have no slot.
 ///
-/// DUPLO's own reader takes the inputs of a call grouped by producer, so it would change the order of inputs
-/// where wires of one producer surround wires of another producer.
+/// DUPLO's own reader groups the inputs of a call by the calls that produce them. So it would change their
+/// order if wires of one call surround wires of another.
 ///
 /// # Errors
 /// [`Error::Input`] if the program has more wires than the format's 32-bit numbers can name, or outputs for
@@ -307,7 +307,7 @@ pub fn write(program: &Program) -> Result<String, Error> {
 }
 
 /// Returns whether DUPLO's own reader can take the outputs directly from the calls: all outputs of each call,
-/// in order, calls in order. Otherwise the outputs go through a component that copies its inputs.
+/// in order, and the calls in order. Otherwise the outputs go through a component that copies its inputs.
 fn outputs_are_whole_slots(program: &Program, results: &[Wire]) -> bool {
     let mut rest = results;
     for slot in program.slots() {

@@ -2,7 +2,7 @@
 
 use brickwork_base::Error;
 
-/// The number of wires that a file may declare beyond those that its bytes can describe.
+/// The number of wires that a file may declare in addition to those that its bytes can describe.
 pub(super) const FREE_WIRES: u64 = 1 << 24;
 
 /// Returns a text without the byte order mark that some editors write before it.
@@ -46,12 +46,13 @@ impl<'b> FileLines<'b> {
             .ok_or_else(|| Error::Input(format!("{}: the file ends too early, before {expected}", self.name)))
     }
 
-    /// Checks that nothing follows.
+    /// Checks that no line follows.
     pub fn end(&mut self) -> Result<(), Error> {
         self.next().map_or(Ok(()), |line| line.fail("the file should end before this line"))
     }
 
-    /// Refuses more wires than a file of this size can have, before memory is reserved for these wires.
+    /// Returns an error if the file declares more wires than a file of this size can have, before memory is
+    /// reserved for them.
     pub fn allow_wires(&mut self, line: &FileLine<'_>, wires: u64) -> Result<(), Error> {
         let rest = self.wires.checked_sub(wires);
         self.wires = rest.map_or_else(

@@ -9,8 +9,8 @@
 //! | SCD, of JustGarble | [`load`], [`scd::Scd::read`] | [`scd::write`] |
 //! | functions of CompGC | [`compgc::read`]; [`load`] knows the library's components only | [`compgc::write`] |
 //!
-//! Files may be hostile: readers bound every count by the size of the file, and refuse, with its line,
-//! anything that they do not understand exactly.
+//! Files may be hostile. So readers limit every count by the size of the file, and refuse everything that
+//! they do not understand exactly, with its line.
 
 pub mod bristol;
 pub mod compgc;

@@ -9,7 +9,7 @@
 //! tables (bit 2a + b): 8 is AND, 14 OR, 6 XOR, 5 the negation of the second input (JustGarble names the same
 //! wire twice), 0 and 15 the constants. O names the wires of the outputs. Without G, the array has 3 + 2q + m
 //! numbers and describes a topological circuit, the part that an evaluator of the scheme Ga needs. JustGarble
-//! does not write its fixed wires, so nobody can read a file whose gates name them.
+//! does not write the wires of its constants, so nobody can read a file whose gates name them.
 //!
 //! SCD does not assign inputs to parties. Without a map all inputs belong to the garbler, as one integer
 //! `in0`; a map assigns ranges of wires to parties (`in0-63` and `in64-127`), and the ranges become the
@@ -47,7 +47,7 @@ impl Scd {
         outputs: Vec<u32>,
     ) -> Result<Self, Error> {
         let wires = u64::from(inputs) + gates.len() as u64;
-        // The file's numbers of wires go one higher, because SCD leaves a wire out.
+        // The numbers of wires in the file are higher by one, because SCD leaves a wire out.
         if wires >= u64::from(u32::MAX) {
             return fail("an SCD circuit must have fewer than 2^32 - 1 wires".into());
         }
@@ -114,7 +114,7 @@ impl Scd {
         let pairs = first.into_iter().zip(second).map(|(a, b)| Ok([wire(a)?, wire(b)?]));
         let pairs = pairs.collect::<Result<_, Error>>()?;
         let outputs = driven.into_iter().map(wire).collect::<Result<_, _>>()?;
-        // A number above a byte becomes an invalid table, too.
+        // A number that does not fit into a byte becomes an invalid table, too.
         let tables = tables
             .map(|tables| tables.into_iter().map(|table| u8::try_from(table).unwrap_or(u8::MAX)).collect());
         Scd::new(inputs, pairs, tables, outputs)
@@ -202,7 +202,7 @@ impl Scd {
 }
 
 impl From<&Circuit> for Scd {
-    /// Converts gate for gate; a negation names one wire twice, as JustGarble writes it.
+    /// Converts each gate to one gate; a negation names one wire twice, as JustGarble writes it.
     fn from(circuit: &Circuit) -> Self {
         let (gates, functions) = circuit
             .gates()

@@ -24,14 +24,14 @@ macro_rules! straight_line {
 /// two after the inversion, takes 9.
 pub fn sub_byte(b: &mut Builder, byte: &[Bit]) -> Vec<Bit> {
     let &[x7, x6, x5, x4, x3, x2, x1, x0] = byte else { panic!("a byte has 8 bits, not {}", byte.len()) };
-    // The basis change, with the sums for the products.
+    // The change of basis, with the sums that the products need.
     straight_line! { b:
         y14 = x3 ^ x5, y13 = x0 ^ x6, y9 = x0 ^ x3, y8 = x0 ^ x5, t0 = x1 ^ x2, y1 = t0 ^ x7, y4 = y1 ^ x3,
         y12 = y13 ^ y14, y2 = y1 ^ x0, y5 = y1 ^ x6, y3 = y5 ^ y8, t1 = x4 ^ y12, y15 = t1 ^ x5,
         y20 = t1 ^ x1, y6 = y15 ^ x7, y10 = y15 ^ t0, y11 = y20 ^ y9, y7 = x7 ^ y11, y17 = y10 ^ y11,
         y19 = y10 ^ y8, y16 = t0 ^ y11, y21 = y13 ^ y16, y18 = x0 ^ y16,
     }
-    // The first product, and the rest of the element of GF(2^4) to invert: t21 to t24.
+    // The first product, and the other terms of the element of GF(2^4) to invert: t21 to t24.
     straight_line! { b:
         t2 = y12 & y15, t3 = y3 & y6, t4 = t3 ^ t2, t5 = y4 & x7, t6 = t5 ^ t2, t7 = y13 & y16, t8 = y5 & y1,
         t9 = t8 ^ t7, t10 = y2 & y7, t11 = t10 ^ t7, t12 = y9 & y11, t13 = y14 & y17, t14 = t13 ^ t12,
@@ -51,7 +51,7 @@ pub fn sub_byte(b: &mut Builder, byte: &[Bit]) -> Vec<Bit> {
         z6 = t42 & y11, z7 = t45 & y17, z8 = t41 & y10, z9 = t44 & y12, z10 = t37 & y3, z11 = t33 & y4,
         z12 = t43 & y13, z13 = t40 & y5, z14 = t29 & y2, z15 = t42 & y9, z16 = t45 & y14, z17 = t41 & y8,
     }
-    // The basis change back and the affine map, whose constant inverts four bits.
+    // The change of basis back, and the affine map. The constant of this map inverts four bits.
     straight_line! { b:
         t46 = z15 ^ z16, t47 = z10 ^ z11, t48 = z5 ^ z13, t49 = z9 ^ z10, t50 = z2 ^ z12, t51 = z2 ^ z5,
         t52 = z7 ^ z8, t53 = z0 ^ z3, t54 = z6 ^ z7, t55 = z16 ^ z17, t56 = z12 ^ t48, t57 = t50 ^ t53,
@@ -98,7 +98,7 @@ fn mix_column(b: &mut Builder, column: &[Vec<Bit>]) -> Vec<Vec<Bit>> {
     (0..4).map(mix).collect()
 }
 
-/// Does ShiftRows: no gates at all.
+/// Does ShiftRows, which needs no gates.
 pub(super) fn shift_rows(state: &[Bit]) -> Vec<Bit> {
     let state = bytes(state);
     // Byte 4c + r is in row r and column c; row r moves by r columns.
@@ -199,7 +199,8 @@ pub fn aes_128_expanded() -> Result<Program, Error> {
     of_one_component("aes-128-expanded", component)
 }
 
-/// Makes a program of one component, whose first input is the garbler's and the second the evaluator's.
+/// Makes a program of one component, whose first input belongs to the garbler and whose second to the
+/// evaluator.
 fn of_one_component(name: &str, component: Component) -> Result<Program, Error> {
     let (garbler, evaluator, result) =
         (component.inputs[0].clone(), component.inputs[1].clone(), component.outputs[0].clone());

@@ -125,7 +125,7 @@ fn step(width: u32, symbol: u32) -> Result<Component, Error> {
     component("levenshtein", given, vec![word("distance")], |b, w| {
         let above = less_than(b, w[1], w[2]);
         let side = select(b, above, w[1], w[2]);
-        // On a tie the diagonal neighbour is taken, because it may cost nothing.
+        // If two neighbours are equal, the diagonal one is taken, because it may cost nothing.
         let beside = less_than(b, &side, w[0]);
         let least = select(b, beside, &side, w[0]);
         let same = equal(b, w[3], w[4]);
@@ -228,7 +228,7 @@ mod tests {
         row[y.len()]
     }
 
-    /// Distances are right for several alphabets and any two lengths, also for texts that share much.
+    /// Distances are right for several alphabets and any two lengths, and for texts that have much in common.
     #[test]
     fn distances_are_right() {
         let mut rng = Rng::replayable("test");

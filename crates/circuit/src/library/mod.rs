@@ -19,7 +19,7 @@ use brickwork_base::Error;
 /// Returns the bitwise exclusive or; free.
 ///
 /// # Panics
-/// If the lengths of the words differ, as in all functions on two words here.
+/// If the lengths of the words differ. This holds for all functions on two words in this module.
 pub fn xor(b: &mut Builder, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
     same_width(x, y);
     x.iter().zip(y).map(|(&x, &y)| b.xor(x, y)).collect()

@@ -15,7 +15,7 @@ fn block(name: &str) -> Port {
 /// Returns a random program of 2^`n` AND gates in 2^(`n` - `t`) slots of one component of 2^`t` AND gates,
 /// 256 inputs and 128 outputs (DUPLO, section 7.1): each gate is XOR or AND, of random wires before it. A
 /// slot reads the outputs of the slot before it and 128 random wires of the 256 before these. Both parties
-/// bring 128 bits, and both learn the last 128. A gate that no other gate reads is added to one of the
+/// bring 128 bits, and both learn the last 128. If no other gate reads a gate, it is added to one of the
 /// outputs, so that no gate is dropped. Every call returns the same program.
 ///
 /// # Errors
@@ -80,7 +80,8 @@ pub fn cbc_mac_in(blocks: u32, each: u32) -> Result<Program, Error> {
              {each} blocks each"
         )));
     }
-    // The component: a CBC-MAC of `each` blocks, whose first block has the previous sum added.
+    // The component is a CBC-MAC of `each` blocks, to whose first block the result of the previous component
+    // is added.
     let whole = cbc_mac(each)?;
     let message = |blocks| Port::new("message", Type::Array(Box::new(Type::Uint(128)), blocks));
     let blocks_each = Component {

@@ -1,4 +1,4 @@
-//! Flags that several commands take.
+//! Flags that several commands use.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub struct ProgramArguments {
     pub map: Map,
 }
 
-/// The owners of the inputs of a Bristol or SCD circuit.
+/// The parties to which the inputs of a Bristol or SCD circuit belong.
 #[derive(Args, Clone)]
 pub struct Map {
     /// The party that has an input of a Bristol circuit, such as in2=garbler; by default in0 belongs to the
@@ -50,7 +50,7 @@ pub struct Map {
 }
 
 impl Map {
-    /// Returns the owner of each input.
+    /// Returns the party to which each input belongs.
     pub fn parties(&self) -> InputMap {
         self.entries.iter().cloned().collect()
     }
@@ -122,16 +122,15 @@ impl ReadingFlags {
 #[derive(Args, Clone)]
 pub struct ParameterArguments {
     /// The protocol: duplo, authenticated, lego and jimu hold against a cheater, semi-honest and compgc only
-    /// against a peer that follows it. With auto the garbler takes the one of the first four that it predicts
-    /// to be fastest on this machine, line and stock, and that the evaluator accepts
+    /// against a peer that follows it. With auto, the garbler takes the one of the first four that it
+    /// predicts to be fastest on this machine and network with this stock, and that the evaluator accepts
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = protocols())]
     pub protocol: Protocols,
-    /// With --protocol auto: take no other protocols than these
+    /// With --protocol auto: take only protocols from this list
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', conflicts_with = "protocol")]
     pub accept: Vec<Protocol>,
-    /// How compgc links components: standard (any program of components garbled before), scmc (fewer bytes,
-    /// but for the program that they were garbled for) or naive (all is garbled online); standard, if it is
-    /// not given
+    /// How compgc links components: standard (components garbled in advance, for any program), scmc (fewer
+    /// bytes, but components are garbled for one program) or naive (garbled online); the default is standard
     #[arg(long, value_name = "NAME", value_parser = linkings())]
     pub linking: Option<Linking>,
     /// The correlated OTs of authenticated: extension, or softspoken-2, -4 or -8, where a larger number means
@@ -215,8 +214,8 @@ impl ParameterArguments {
 
 #[derive(Args)]
 pub struct ProtocolFlags {
-    /// The buckets that the garbler proposes: those that are predicted to be fastest here, or the standard
-    /// ones, which are the same on every machine
+    /// The buckets that the garbler proposes: those that are predicted to be fastest here, or standard ones,
+    /// which are the same on every machine
     #[arg(
         long,
         value_name = "fastest|standard",
@@ -239,11 +238,11 @@ fn buckets() -> impl TypedValueParser<Value = BucketChoice> {
 /// The cut of the program into components.
 #[derive(Args)]
 pub struct CutArguments {
-    /// The cut of the program into components: fastest by prediction (the garbler proposes, and the evaluator
-    /// makes the same cut of its own file), as the file has it (given), in one piece (whole), or a list such
-    /// as inline:F,component:G. An evaluator with a list refuses other cuts. With jimu it is the file's
-    /// components (given) or single AND gates (gates). By default jimu takes the one that sends fewer bytes,
-    /// or components if a store has all of them
+    /// The cut of the program into components: the fastest by prediction (the garbler proposes a cut, and the
+    /// evaluator makes the same cut of its own file), that of the file (given), a single component (whole),
+    /// or a list such as inline:F,component:G. An evaluator with a list refuses other cuts. With jimu, it is
+    /// the file's components (given) or single AND gates (gates). By default jimu takes the one that sends
+    /// fewer bytes, or components if a store has all of them
     #[arg(
         long,
         value_name = "fastest|given|whole|gates|LIST",
@@ -253,13 +252,13 @@ pub struct CutArguments {
     pub cut: CutChoice,
 }
 
-/// The network to the peer, as far as it is known; the fastest parameters depend on it.
+/// The network to the peer, as far as the user knows it. The fastest parameters depend on it.
 #[derive(Args)]
 pub struct LineArguments {
     /// The bandwidth of the network to the peer, such as 200Mbit, for the garbler's choice of buckets
     #[arg(long, value_name = "RATE", value_parser = link::bits_per_second)]
     pub bandwidth: Option<u64>,
-    /// Its round-trip time, such as 96ms
+    /// The round-trip time of this network, such as 96ms
     #[arg(long, value_name = "TIME", value_parser = link::time)]
     pub rtt: Option<Duration>,
 }
@@ -380,7 +379,7 @@ pub fn no_address() -> Failure {
     )
 }
 
-/// The flag that makes a listener wait on after a refusal.
+/// The flag with which a listener continues to wait after it has refused a peer.
 #[derive(Args)]
 pub struct KeepFlag {
     /// With --listen: tell a peer with another program, other flags or another version the reason, and go on

@@ -12,10 +12,10 @@ use crate::render::terminal;
 
 #[derive(Args, Clone, Default, PartialEq, Eq, Hash)]
 pub struct SourceFlags {
-    /// Compute calls of this function from main as part of main; * means all functions
+    /// Make calls of this function in main a part of main instead of a component; * means all functions
     #[arg(long, value_name = "FUNCTION")]
     inline: Vec<String>,
-    /// Also make this function a component when other functions call it
+    /// Make this function a component even where other functions call it
     #[arg(long, value_name = "FUNCTION")]
     component: Vec<String>,
     /// Replace a function by a built-in circuit, such as SubByte=aes_sbox

@@ -8,8 +8,8 @@ use clap::Args;
 /// The flag for a store's key.
 #[derive(Args)]
 pub struct KeyArguments {
-    /// A file with the store's key, 64 hexadecimal digits; by default the variable BRICKWORK_STORE_KEY holds
-    /// them
+    /// A file with the store's key, 64 hexadecimal digits; by default the key is in the environment variable
+    /// BRICKWORK_STORE_KEY
     #[arg(long, value_name = "FILE")]
     pub store_key: Option<PathBuf>,
 }

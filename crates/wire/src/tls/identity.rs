@@ -29,10 +29,10 @@ use brickwork_base::Error;
 /// The prefix of the text form of a public key.
 const PREFIX: &str = "brickwork1:";
 
-/// The bytes before the 32 of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410, section 4).
+/// The bytes that precede the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410, section 4).
 const SPKI_HEADER: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
-/// The bytes before the 32 of an Ed25519 private key in a PKCS#8 structure (RFC 8410, section 7).
+/// The bytes that precede the 32 bytes of an Ed25519 private key in a PKCS#8 structure (RFC 8410, section 7).
 const PKCS8_HEADER: [u8; 16] =
     [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
 
@@ -224,14 +224,14 @@ fn unusable(error: rustls::Error) -> Error {
     Error::Resource(format!("this machine cannot use TLS: {error}"))
 }
 
-/// Writes a private key as PEM text, in OpenSSL's form. No digit decides a branch or an index.
+/// Writes a private key as PEM text, in OpenSSL's form. No digit of the key decides a branch or an index.
 fn to_pem(der: &[u8; DER_BYTES]) -> Zeroizing<String> {
     let digits = Zeroizing::new(Base64::encode_string(der));
     Zeroizing::new(format!("{BEGIN}\n{}\n{END}\n", *digits))
 }
 
 /// Reads the private key in a PEM text with any line breaks; `None` if there is none. Only characters that
-/// are not digits decide a branch.
+/// are not digits of the key decide a branch.
 fn from_pem(pem: &str) -> Option<Zeroizing<Vec<u8>>> {
     let mut lines = pem.lines().map(str::trim).skip_while(|line| *line != BEGIN).skip(1);
     let mut digits = Zeroizing::new(String::with_capacity(pem.len()));
@@ -249,15 +249,15 @@ fn from_pem(pem: &str) -> Option<Zeroizing<Vec<u8>>> {
 
 /// Returns the cryptographic algorithms that both sides offer. AES-128 comes first. The protocol promises at
 /// most 128 bits of computational security, because its labels have 128 bits. Four fifths of the encrypted
-/// bytes are tables, which a longer key would not protect better.
+/// bytes are tables, for which a longer key would be no better protection.
 fn provider() -> CryptoProvider {
     let cipher_suites = vec![
         cipher_suite::TLS13_AES_128_GCM_SHA256,
         cipher_suite::TLS13_AES_256_GCM_SHA384,
         cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
     ];
-    // The hybrid key exchange protects against recording now and a quantum computer later. Both ends are this
-    // software, so no weaker alternative is offered.
+    // The hybrid key exchange protects against an attacker that records today and has a quantum computer
+    // later. Both ends are this software, so no weaker alternative is offered.
     let kx_groups = vec![kx_group::X25519MLKEM768];
     CryptoProvider { cipher_suites, kx_groups, ..aws_lc_rs::default_provider() }
 }

@@ -22,13 +22,13 @@ const SLICE: Duration = Duration::from_millis(100);
 /// Bytes of ciphertext that are read from the socket at once.
 const RAW_BYTES: usize = 256 << 10;
 
-/// The same during a handshake: an unauthenticated peer can use this memory, and there may be many such
-/// peers.
+/// The same number during a handshake. It is small, because an unauthenticated peer can use this memory, and
+/// there may be many such peers.
 const HANDSHAKE_BYTES: usize = 4 << 10;
 
-/// The largest number of bytes of ciphertext that are read while the socket accepts nothing, enough for
-/// parties that both send before they read. (The system's own buffers are smaller, and their size is not
-/// known.)
+/// The largest number of bytes of ciphertext that are read while the socket accepts no bytes. It is enough
+/// for two parties that both send before they read. (The system's own buffers are smaller, and their size is
+/// not known.)
 pub(super) const AHEAD_BYTES: usize = 16 << 20;
 
 /// Bytes of plaintext that rustls may hold in encrypted form before they go to the socket: sixteen full
@@ -54,9 +54,9 @@ pub(super) struct TlsLane {
     /// The time when the lanes of this channel stop waiting for the peer to close; the first dropped lane
     /// sets it.
     linger: Arc<OnceLock<Instant>>,
-    /// Keeps the thread that sends keep-alive frames, which ends when this is dropped.
+    /// As long as this exists, a thread sends keep-alive frames.
     alive: Option<Sender<()>>,
-    /// The process that owns the connection: in a fork, the next record would have the same key and number as
+    /// The process that made the connection. In a fork, the next record would have the same key and number as
     /// a record of this process.
     process: Process,
 }
@@ -117,7 +117,7 @@ impl TlsLane {
         }
     }
 
-    /// Returns a value that only both ends of this connection can compute.
+    /// Returns a value that only the two ends of this connection can compute.
     pub fn session(&self) -> io::Result<[u8; 32]> {
         let tls = self.link.tls();
         tls.connection.export_keying_material([0; 32], b"EXPORTER-brickwork-session", None).map_err(tls_error)
@@ -186,8 +186,8 @@ impl TlsLane {
             }
             Ok(_) => Ok(()),
             Err(e) => {
-                // The alert tells an honest peer with a wrong key the cause. If the alert fails, the error
-                // stays the same.
+                // The alert tells an honest peer with a wrong key the cause. If the alert cannot be sent, the
+                // error stays the same.
                 let _ = tls.connection.write_tls(&mut &self.link.socket);
                 Err(tls_error(e))
             }
@@ -209,7 +209,7 @@ impl TlsLane {
             }
             match tls.connection.write_tls(&mut &self.link.socket) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                // A sending party that never has to wait must also check for a stop request.
+                // A party that sends and never has to wait must also check for a stop request.
                 Ok(_) => stop::check()?,
                 Err(e) if is_pause(&e) => {
                     stop::check()?;
@@ -255,7 +255,7 @@ impl TlsLane {
 
 impl Read for TlsLane {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // This check precedes the decryption, because rustls answers malformed bytes with a record.
+        // This check comes before the decryption, because rustls answers malformed bytes with a record.
         self.here()?;
         let link = self.link.clone();
         loop {
@@ -304,7 +304,7 @@ impl Stream for TlsLane {
     fn write_frame(&mut self, head: &[u8], body: &[u8]) -> io::Result<()> {
         self.here()?;
         let link = self.link.clone();
-        // One lock covers head and body, so that no keep-alive frame comes in between.
+        // The lock is held for head and body together, so that no keep-alive frame comes between them.
         let mut tls = link.tls();
         self.write_part(&mut tls, head)?;
         self.write_part(&mut tls, body)
@@ -337,7 +337,7 @@ impl Drop for TlsLane {
 fn give_signs_of_life(links: &[Weak<Link>], ended: &Receiver<()>) {
     while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LIFE_PERIOD) {
         for link in links.iter().filter_map(Weak::upgrade) {
-            // If the lock of a lane is taken, the lane is in use.
+            // If the lock of a lane is taken, the lane is in use and needs no keep-alive frame.
             let Ok(mut tls) = link.tls.try_lock() else { continue };
             if tls.closed || tls.last_write.elapsed() < LIFE_PERIOD {
                 continue;

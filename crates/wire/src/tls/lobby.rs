@@ -5,7 +5,7 @@
 //! wait, and at most [`MAX_HANDSHAKES`] handshakes may run. If there are more, the lobby closes a connection
 //! of the network with the most connections, first one without a ClientHello. So many connections from one
 //! network close only each other. Attackers in as many networks as there are slots can still keep the peer
-//! out; the peer tries again within its timeout.
+//! out. The peer tries again within its timeout.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -82,7 +82,7 @@ enum Stage {
     Ready,
     /// The handshake of the connection is running.
     Greets(JoinHandle<()>),
-    /// The connection was closed, and its thread will notice the end.
+    /// The connection was closed, but its thread has not ended yet.
     Ends(JoinHandle<()>),
 }
 
@@ -96,7 +96,7 @@ impl Stage {
     }
 }
 
-/// The first bytes of a waiting connection.
+/// The kinds of first bytes of a waiting connection.
 #[derive(Debug, PartialEq)]
 enum Said {
     /// The beginning of a ClientHello, or nothing.
@@ -136,7 +136,7 @@ fn record(bytes: &[u8]) -> Said {
     }
 }
 
-/// Returns the network of an address: one customer has many IPv6 addresses (RFC 6177).
+/// Returns the network to which an address belongs, because one customer has many IPv6 addresses (RFC 6177).
 fn network(from: SocketAddr) -> IpAddr {
     match from.ip().to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
@@ -144,8 +144,8 @@ fn network(from: SocketAddr) -> IpAddr {
     }
 }
 
-/// Returns the connection, of a list with the oldest first, that is closed when there are too many: the
-/// oldest connection of the network with the most.
+/// Returns the connection that is closed when there are too many: the oldest one of the network with the most
+/// connections. The list has the oldest first.
 fn goes(connections: impl Iterator<Item = (usize, IpAddr)> + Clone) -> Option<usize> {
     let mut counts = BTreeMap::<IpAddr, usize>::new();
     connections.clone().for_each(|(_, network)| *counts.entry(network).or_default() += 1);
@@ -169,7 +169,7 @@ impl Lobby {
         self.0.push(Arrival { socket, from, until: Instant::now() + patience, stage: Stage::Silent });
     }
 
-    /// Closes a waiting connection, if there is one: first one without a ClientHello.
+    /// Closes a waiting connection, if there is one. A connection without a ClientHello is closed first.
     pub fn close_waiting(&mut self, refusals: &Refusals) {
         let of = |is: fn(&Stage) -> bool| {
             let all = self.0.iter().enumerate();
@@ -181,9 +181,9 @@ impl Lobby {
         }
     }
 
-    /// Checks all connections: starts handshakes by `greet`, and closes connections that have waited too
+    /// Checks all connections: starts handshakes with `greet`, and closes connections that have waited too
     /// long. If there are too many handshakes, one is closed, and its slot is free after its thread has
-    /// ended. One closed handshake per check is enough: each handshake then has time for as many checks as
+    /// ended. Closing one handshake in each check is enough: so each handshake has time for as many checks as
     /// there are slots.
     pub fn look(
         &mut self,
@@ -309,7 +309,7 @@ mod tests {
             Line(TcpListener::bind("127.0.0.1:0").unwrap())
         }
 
-        /// Adds another connection that has sent these bytes; returns its other end.
+        /// Adds a connection that has sent these bytes; returns its other end.
         fn arrives(&self, lobby: &mut Lobby, says: &[u8]) -> TcpStream {
             let mut there = TcpStream::connect(self.0.local_addr().unwrap()).unwrap();
             let (here, from) = self.0.accept().unwrap();
@@ -348,7 +348,7 @@ mod tests {
         assert!(!silent.iter().any(is_closed));
         let newest = line.arrives(&mut lobby, &hello);
         assert!(is_closed(&silent[0]) && !is_closed(&silent[1]));
-        // A connection with a complete ClientHello stays, although it becomes the oldest.
+        // A connection with a complete ClientHello is not closed, although it is the oldest one.
         lobby.0.rotate_right(1);
         lobby.0[0].stage = Stage::Ready;
         let _next = line.arrives(&mut lobby, &[]);
@@ -356,7 +356,7 @@ mod tests {
         assert_eq!(lobby.0.len(), MAX_SILENT);
     }
 
-    /// No more handshakes run than allowed, also while a closed one has not ended.
+    /// No more handshakes run than allowed, even while the thread of a closed one has not ended.
     #[test]
     fn handshakes_are_bounded() {
         let (line, mut lobby, hello, refusals) = (Line::new(), Lobby::default(), hello(), Refusals::new());

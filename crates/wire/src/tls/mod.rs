@@ -1,10 +1,10 @@
 //! Channels over the network: TCP with TLS 1.3, with both sides authenticated by pinned Ed25519 keys.
 //!
-//! TLS protects against third parties; the protocol does not rely on it against the peer. One side listens
+//! TLS protects against third parties; the protocol does not rely on it against the peer. One party listens
 //! and the other connects, in either role. The first connection becomes the main stream, and its TLS exporter
 //! gives a session identifier that only the two parties know. Each further lane is another connection between
-//! the same keys. The further lane's hello names this identifier and its number, so that the lane cannot join
-//! another session or replace another lane.
+//! the same keys. The hello of each further lane has this identifier and the lane's number, so that the lane
+//! cannot join another session or replace another lane.
 //!
 //! ```text
 //!      connecting side                                    listening side
@@ -14,9 +14,9 @@
 //!      ◀─────  the same, as an acknowledgement
 //! ```
 //!
-//! Sheets belong to the callers: each describes what its side is about to do, so that a peer with other plans
-//! learns of the difference before anything begins. This module does not read sheets. The protocol does not
-//! rely on sheets, because it compares everything itself.
+//! A *sheet* is a text in which a party describes the run that it is about to begin. So a peer with other
+//! plans notices the difference before anything begins. This module does not read sheets; the callers do. The
+//! protocol does not rely on sheets, because it compares everything itself.
 //!
 //! A *visit* is a meeting without a run: one connection, over which both compare their descriptions of the
 //! run. The listener continues to wait for the run.
@@ -60,19 +60,20 @@ const VISIT: u8 = 255;
 /// Longest sheet, in bytes.
 pub const MAX_SHEET_BYTES: usize = 64 << 10;
 
-/// The interval at which a listener checks for connections, and a connecting side tries again.
+/// The interval at which a listener checks for connections, and at which a connecting party tries again.
 const POLL: Duration = Duration::from_millis(5);
 const RETRY: Duration = Duration::from_millis(100);
-/// The longest time that a connecting side waits for one of a host name's addresses, before it tries the next
-/// address: packets may be lost.
+/// The longest time that a connecting party waits for one address of a host name before it tries the next
+/// one, because packets may be lost.
 const TURN: Duration = Duration::from_secs(3);
 
 /// The settings of both kinds of endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct EndpointOptions {
-    /// This side's role; the peer must have the other one.
+    /// This party's role; the peer must have the other one.
     pub party: Party,
-    /// The wanted number of lanes, 1 to [`MAX_LANES`]; the smaller number of both sides is used.
+    /// The number of lanes that this party wants, 1 to [`MAX_LANES`]; the smaller number of both parties is
+    /// used.
     pub lanes: u8,
     /// The time limit for connecting, for a handshake, and for a stalling peer.
     pub timeout: Duration,
@@ -91,7 +92,7 @@ struct Hello {
 
 const HELLO_BYTES: usize = 39;
 
-/// Reads a hello and writes it again, for the fuzz targets. Returns none if it is malformed.
+/// Reads a hello and writes it again. Fuzz targets use it. Returns none if it is malformed.
 pub fn hello_again(bytes: [u8; HELLO_BYTES]) -> Option<[u8; HELLO_BYTES]> {
     Hello::from_bytes(bytes).map(Hello::to_bytes)
 }
@@ -116,7 +117,7 @@ impl Hello {
         bytes
     }
 
-    /// Reads a hello, without any check that it fits this party.
+    /// Reads a hello. It does not check whether the hello fits this party.
     fn from_bytes(bytes: [u8; HELLO_BYTES]) -> Option<Hello> {
         let [b'B', b'W', v0, v1, party @ 0..=1, lane, lanes, session @ ..] = bytes else { return None };
         let party = if party == 1 { Party::Evaluator } else { Party::Garbler };
@@ -229,7 +230,7 @@ pub fn connect(
     meet(address, identity, peer, options, &[]).map(|met| met.channel)
 }
 
-/// Does the same as [`connect`], with a sheet that describes what this party is about to do.
+/// Does the same as [`connect`], with a sheet that describes the run that this party is about to begin.
 ///
 /// # Errors
 /// As [`connect`].
@@ -350,7 +351,7 @@ fn was_closed(error: &io::Error) -> bool {
     matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected | UnexpectedEof)
 }
 
-/// Returns the time for one of several addresses to answer, as a part of the remaining time.
+/// Returns the time that one of several addresses gets to answer, from the remaining time.
 fn turn(left: Duration, addresses: usize) -> Duration {
     TURN.min(left / addresses as u32)
 }
@@ -363,8 +364,8 @@ struct Reached<T> {
     heard: T,
 }
 
-/// Tries the addresses of the host name, again and again, until a listener answers the hello. A listener with
-/// too many connections closes some without an answer.
+/// Tries all addresses of the host name repeatedly, until a listener answers the hello. A listener with too
+/// many connections closes some without an answer.
 fn first_connection<T>(
     address: &str,
     config: &Arc<ClientConfig>,
@@ -420,7 +421,7 @@ pub struct Listener {
     waiting: Mutex<Waiting>,
 }
 
-/// The incoming connections, also between two meetings.
+/// The incoming connections, which remain between two meetings.
 struct Waiting {
     lobby: Lobby,
     arrived: Sender<Guest>,
@@ -493,8 +494,8 @@ impl Listener {
         }
     }
 
-    /// Waits for the peer's run or visit, without limit or until this time, and sends the peer a sheet that
-    /// describes what this party is about to do.
+    /// Waits for the peer's run or visit, without limit or until this time. It sends the peer a sheet that
+    /// describes the run that this party is about to begin.
     ///
     /// # Errors
     /// As [`Listener::accept`]; [`Error::Io`] of the kind [`ErrorKind::TimedOut`] if no peer came in time.
@@ -575,8 +576,8 @@ impl Listener {
             match self.socket.accept() {
                 Ok((socket, from)) => lobby.admit(socket, from, timeout, refusals),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                // The connection ended before it was accepted, or no file descriptor was left. In the latter
-                // case another connection is closed to free one.
+                // Either the connection ended before it was accepted, or no file descriptor was left. In the
+                // second case, another connection is closed to free one.
                 Err(e) => {
                     debug!("the operating system could not accept a connection: {e}");
                     lobby.close_waiting(refusals);
@@ -589,7 +590,7 @@ impl Listener {
             let greeting = move || match greet(socket, config, timeout) {
                 Ok(guest) => {
                     debug!("the peer connected from {from}");
-                    // If no call waits for the guest any more, its connection is closed.
+                    // If no call waits for this peer any more, its connection is closed.
                     let _ = arrived.send(guest);
                 }
                 Err(e) => refusals.refused(from, e),

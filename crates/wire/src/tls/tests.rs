@@ -92,7 +92,7 @@ fn messages_and_bulk_cross_the_network() {
 
 #[test]
 fn both_directions_at_once_do_not_block_each_other_for_ever() {
-    // Each side writes more than any system buffers before it reads.
+    // Each party writes more than any system buffers before it reads.
     let parties = two();
     let (mut a, mut b) = parties.pair(options(Party::Garbler), options(Party::Evaluator));
     for count in [64 << 10, AHEAD_BYTES / 4 * 3] {
@@ -117,10 +117,10 @@ fn strangers_and_wrong_keys_are_refused_and_the_listener_lives_on() {
         let _silent = TcpStream::connect(&address).unwrap();
         TcpStream::connect(&address).unwrap().write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         drop(TcpStream::connect(&address).unwrap());
-        // The listener does not expect this key.
+        // The listener expects another key.
         let refused = connect(&address, &stranger, parties.garbler.public_key(), &options(Party::Evaluator));
         assert_eq!(kind(refused), ErrorKind::PermissionDenied);
-        // The key is right, but its holder expects another listener.
+        // The key is right, but the party with it expects another listener.
         let refused =
             connect(&address, &parties.evaluator, stranger.public_key(), &options(Party::Evaluator));
         assert_eq!(kind(refused), ErrorKind::PermissionDenied);
@@ -152,7 +152,7 @@ fn bound() -> (TcpListener, String) {
     (listener, address)
 }
 
-/// Makes a connection of the evaluator that has not sent a hello yet.
+/// Makes a connection of the evaluator, before a hello is sent.
 fn raw(parties: &Two, address: &str) -> TlsLane {
     let config = parties.evaluator.client_config(parties.garbler.public_key()).unwrap();
     client(TcpStream::connect(address).unwrap(), &config, Duration::from_secs(20)).unwrap()
@@ -168,7 +168,7 @@ fn handshake(parties: &Two, socket: TcpStream) -> io::Result<TlsLane> {
     )
 }
 
-/// Makes both ends of such a connection, the garbler's first.
+/// Makes both ends of a connection before any hello, the garbler's end first.
 fn ends(parties: &Two) -> (TlsLane, TlsLane) {
     let (listener, address) = bound();
     thread::scope(|scope| {
@@ -186,7 +186,7 @@ fn close(one: impl Send, other: impl Send) {
     });
 }
 
-/// A further lane names its session, so that it can join no other session.
+/// The hello of a further lane names its session, so that the lane can join no other session.
 #[test]
 fn each_connection_has_a_session_of_its_own() {
     let parties = two();
@@ -220,7 +220,8 @@ fn replayed_and_foreign_lanes_are_refused() {
         };
         let (_first, index) = open(1, session).unwrap();
         assert_eq!(index, 1);
-        // A number that is in use, no number, a number that is too large, and a number of another session.
+        // The cases of a lane number that is in use, that is missing, that is too large, and that belongs to
+        // another session.
         for (lane, session) in [(1, session), (0, session), (3, session), (255, session), (2, [1; 32])] {
             assert_eq!(open(lane, session).err().map(|e| e.kind()), Some(ErrorKind::UnexpectedEof), "{lane}");
         }
@@ -373,7 +374,7 @@ fn nobody_at_the_address() {
     ));
 }
 
-/// An address that does not answer leaves time for the others.
+/// If one address does not answer, there is still time for the others.
 #[test]
 fn every_address_has_its_turn() {
     let seconds = Duration::from_secs;
@@ -394,7 +395,7 @@ fn who_is_turned_away_tries_again() {
         |guest: &mut Guest| say(Hello { party: Party::Garbler, ..guest.hello }, &mut guest.lane).unwrap();
     thread::scope(|scope| {
         let listening = scope.spawn(|| {
-            // The visit comes first, then the first lane and the second.
+            // The visit comes first, and then the first and the second lane.
             for _ in 0..3 {
                 drop(socket.accept().unwrap());
                 drop(next());
@@ -470,7 +471,7 @@ fn with_odd_listener(lanes: u8, answer: impl Fn(usize, Hello) -> Hello + Sync) -
             }
         });
         let result = parties.connect(&address, EndpointOptions { lanes, ..options(Party::Evaluator) });
-        // More connections end the listener's wait, if the connecting party opened too few.
+        // If the connecting party opened too few connections, these end the listener's wait.
         (0..lanes).for_each(|_| drop(TcpStream::connect(&address)));
         result
     })
@@ -501,7 +502,7 @@ fn a_deadline_can_be_set_anew() {
     assert_eq!(lane.read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
     lane.set_timeout(Duration::from_secs(20));
     assert_eq!(lane.read(&mut [0]).unwrap(), 1);
-    // The read must last this long, even if the socket itself gives up earlier.
+    // The read must last this long, even if the socket itself returns earlier.
     lane.set_timeout(Duration::from_millis(150));
     assert_eq!(lane.read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
     close(lane, peer);
@@ -546,14 +547,14 @@ fn what_comes_while_the_peer_takes_nothing_is_kept() {
     close(lane, peer);
 }
 
-/// An error of the socket ends the wait; only a pause does not.
+/// An error of the socket ends the wait. A pause does not.
 #[test]
 fn a_peer_that_is_gone_is_not_waited_for() {
     let parties = two();
     let (listener, address) = bound();
     let config = parties.garbler.server_config(parties.evaluator.public_key()).unwrap();
     let mut lane = thread::scope(|scope| {
-        // The socket is closed right after the handshake, as by a process that ends.
+        // The socket is closed right after the handshake, as if its process had ended.
         scope.spawn(|| {
             ServerConnection::new(config).unwrap().complete_io(&mut listener.accept().unwrap().0).unwrap()
         });
@@ -585,8 +586,8 @@ fn who_has_nothing_to_say_gives_signs_of_life() {
     close(lanes, peer);
 }
 
-/// A party that is asked to stop waits for nothing more: no connection, answer or message, and not for the
-/// peer's close.
+/// If a party is asked to stop, it waits for nothing more: no connection, no answer, no message, and not
+/// until the peer closes.
 #[test]
 fn who_is_asked_to_stop_waits_no_longer() {
     let parties = two();
@@ -711,7 +712,7 @@ fn a_flipped_record_ends_the_connection() {
 
 #[test]
 fn throughput() {
-    // The test checks that nothing is lost or reordered; the measured rate is only printed (`--nocapture`).
+    // The test checks that no data is lost or reordered. The measured rate is only printed (`--nocapture`).
     let parties = two();
     for lanes in [1, 2] {
         let (mut a, mut b) = parties.pair(

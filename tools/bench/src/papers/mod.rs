@@ -57,7 +57,7 @@ pub struct BenchPapersFlags {
     choice: ProtocolFlags,
 }
 
-/// A measured row, as a line of the file of results.
+/// A measured row, in the form of a line in the file of results.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct KeptRow {
     pub key: String,
@@ -93,7 +93,7 @@ impl Results {
     }
 
     /// Returns the row of this key; measures and keeps it if it is not there. An error in the inner result is
-    /// the reason why it is skipped.
+    /// the reason why the row is skipped.
     fn row(
         &mut self,
         key: String,
@@ -113,9 +113,15 @@ impl Results {
                 "check the space on their disk; what is in the file stays",
             )
         })?;
-        // The numbers are those that will be read the next time.
+        // The row is read from its text, so that it has the same numbers as if it were read from the file
+        // later.
         self.kept.extend(KeptRow::lines(&line));
-        let kept = self.kept.last().ok_or_else(|| Failure::fault("a row cannot be read again"))?;
+        let kept = self.kept.last().ok_or_else(|| {
+            Failure::fault(
+                "a row that was just written cannot be \
+            read",
+            )
+        })?;
         Ok(Ok(kept.measured.clone()))
     }
 }
@@ -164,7 +170,7 @@ fn measured(row: &PaperRow, arguments: &BenchPapersFlags) -> Result<Result<Measu
     if arguments.largest.is_some_and(|largest| gates > largest) {
         return Ok(Err(format!("{} AND gates", thousands(gates))));
     }
-    // No machine can run both parties of it, so the program is not even made.
+    // No machine can run both parties of this row, so its program is not even made.
     if gates > 1 << 31 {
         return Ok(Err(format!("{} AND gates are beyond the memory of one machine", thousands(gates))));
     }
@@ -192,7 +198,7 @@ fn too_much(
     let link = row.link.with_lanes(own.lanes);
     let parameters = match choice.buckets.choose(&repeated, 40, &machine, &link) {
         Ok(parameters) => parameters,
-        // It has more wires than one session can have.
+        // The program has more wires than one session can have.
         Err(failure) => return Ok(Some(failure.message().into())),
     };
     let cost = duplo::cost::predict(&repeated, &parameters, &machine, &link);

@@ -84,12 +84,12 @@ impl Workload {
 /// Two processes on this machine.
 const LOOPBACK: LinkSpeed = LinkSpeed { bits_per_second: None, rtt: Duration::ZERO };
 
-/// The networks of the paper.
+/// The networks that the paper simulates.
 const LAN: LinkSpeed = LinkSpeed { bits_per_second: Some(1_000_000_000), rtt: Duration::from_micros(20) };
 const WAN: LinkSpeed = LinkSpeed { bits_per_second: Some(200_000_000), rtt: Duration::from_millis(96) };
 
-/// A row of a table, with the paper's milliseconds of an execution: before its inputs are known, and from
-/// then on.
+/// A row of a table. It has the paper's milliseconds of an execution: before its inputs are known, and after
+/// that.
 #[derive(Clone, Copy)]
 pub struct PaperRow {
     pub table: PaperTable,
@@ -99,7 +99,7 @@ pub struct PaperRow {
     pub paper: Option<[f64; 2]>,
 }
 
-/// If `paper` holds only one number, it is the whole time.
+/// If `paper` has only one number, this number is the whole time.
 pub const WHOLE: f64 = 0.0;
 
 pub fn rows() -> Vec<PaperRow> {

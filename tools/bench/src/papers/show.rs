@@ -37,7 +37,8 @@ fn paper(row: &Value) -> String {
     }
 }
 
-/// The columns of the comparison of predictions and runs. Ratios are of the predicted by the measured.
+/// The columns of the comparison of predictions and runs. The ratios are predicted values divided by measured
+/// ones.
 pub const COLUMNS_OF_PLAN: [TableColumn; 14] = [
     ("program", "/program", Form::Word),
     ("link", "/link", Form::Word),
@@ -55,7 +56,7 @@ pub const COLUMNS_OF_PLAN: [TableColumn; 14] = [
     ("E", "/ratios/evaluator", Form::Scaled(1.0, 2)),
 ];
 
-/// The smallest part of the whole that a phase must have to be compared.
+/// A phase is compared only if it takes at least this fraction of the whole time.
 const LEAST_SHARE: f64 = 0.03;
 
 impl MeasuredRow {
@@ -72,7 +73,8 @@ impl MeasuredRow {
         self.split(|phase| 1e3 * phase.seconds)
     }
 
-    /// Returns the row for a printed table: the fields of the JSON, and numbers that only tables show.
+    /// Returns the row for a printed table: the fields of the JSON row, and in addition the numbers that only
+    /// tables show.
     pub fn shown(&self) -> Value {
         let MeasuredRow { row, measured } = self;
         let mut shown = self.json();
@@ -134,7 +136,7 @@ pub const COLUMNS_OF_BYTES: [TableColumn; 5] = [
     ("kB after", "/paper_after_kilobytes", Form::Scaled(1.0, 2)),
 ];
 
-/// Computes the table exactly, with the standard buckets; nothing runs.
+/// Computes the table exactly, with the standard buckets. No protocol is run.
 pub fn table_4() -> Result<Vec<Value>, Failure> {
     let program = aes::aes_128()?;
     let row = |(executions, [before, after]): (u32, [f64; 2])| {

@@ -1,4 +1,4 @@
-//! Loops over lists of words of authenticated masks, which add a word or not by secret bits or colours.
+//! Loops over lists of words of authenticated masks. A secret bit or colour decides whether a word is added.
 
 use std::hint::black_box;
 

@@ -20,7 +20,7 @@ use crate::subjects::{Subject, TimedCall, bits, secret, subject};
 const GATES: usize = 64;
 const BUCKET: usize = 4;
 
-/// Returns words of blocks of either class.
+/// Returns words of whole blocks: fixed ones for class 0, and random ones for class 1.
 fn words(class: bool, symbols: usize, count: usize, rng: &mut Rng) -> Words {
     let mut words = Words::zeros(symbols, count);
     words.data_mut().iter_mut().for_each(|block| *block = secret(class, rng));
@@ -78,7 +78,7 @@ fn reader(parameters: &HashParameters, rng: &mut Rng) -> (Vec<Seed>, impl Fn(&[S
     (sender.seeds().to_vec(), move |seeds: &[Seed]| readable.1.read(&receiver, seeds, &point))
 }
 
-/// Makes the seeds of all symbols of an offset, with so many blocks.
+/// Makes the seeds of all symbols from an offset of this many blocks.
 fn all_seeds(symbols: usize, blocks: usize, rng: &mut Rng) -> AllSeeds {
     let again = (0..blocks).map(|block| {
         let series = Series::new(&[block as u8; 32], Direction::GarblerSends);
@@ -196,7 +196,7 @@ fn products() -> Circuit {
 }
 
 /// Makes the subjects. They are gates with labels of either class, labels with bits of either class, and
-/// buckets of gates or of copies with one label or with two.
+/// buckets of gates or of copies that give one label or two.
 pub fn subjects() -> Vec<Subject> {
     let mut rng = Rng::new("constant time of JIMU").expect("randomness");
     let level = HashLevel::of(40).expect("a level");
@@ -278,8 +278,7 @@ pub fn subjects() -> Vec<Subject> {
     let (seeds, reader) = reader(&level.permutations, &mut rng);
     let reader = Rc::new(reader);
     let read = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
-        // The seeds of class 1 are the right ones, as if the offset was known; the seeds of class 0 are
-        // random.
+        // The seeds of class 1 are the right ones, as if the offset was known. Those of class 0 are random.
         let others: Vec<Seed> = seeds.iter().map(|_| rng.seed()).collect();
         let (reader, seeds) = (reader.clone(), if class { seeds.clone() } else { others });
         Box::new(move || {

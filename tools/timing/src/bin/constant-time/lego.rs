@@ -15,7 +15,7 @@ const BUCKETS: usize = 64;
 const SIZES: [usize; 2] = [5, 4];
 const INPUTS: usize = 9;
 
-/// Makes the subjects: buckets whose gates agree, or with a gate that gives the other label; labels of inputs
+/// Makes the subjects: buckets whose gates agree, or in which a gate gives the other label; labels of inputs
 /// with Δ, or with another offset.
 pub fn subjects() -> Vec<Subject> {
     let judge = |class: bool, rng: &mut Rng| -> TimedCall<'static> {

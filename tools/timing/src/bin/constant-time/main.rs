@@ -1,9 +1,9 @@
 //! Measures whether times depend on secrets: `cargo xtask constant-time [SECONDS]`, where SECONDS is the time
 //! for each subject (default 5).
 //!
-//! Secrets of two classes, a fixed one and random ones, are timed in random order. The machine is quiet
-//! enough only if two functions that leak are seen to leak and a function that does not leak is not;
-//! otherwise the program ends with an error.
+//! Secrets of two classes are timed in random order: a fixed secret and random ones. The results count only
+//! if the machine is quiet enough: two functions that leak must be seen to leak, and a function that does not
+//! leak must not. Otherwise the program ends with an error.
 //!
 //! `--quick` is for tests, during which other processes may use the machine. It measures only the loops of
 //! the chosen kernel, for a fifth of a second each. A subject that seems to leak is measured again, for
@@ -26,7 +26,7 @@ use subjects::{Subject, TimedCall};
 /// The number of calls that are prepared before they are timed.
 const BATCH: usize = 200;
 
-/// The first calls, which warm up caches and predictors.
+/// The number of first calls, which warm up caches and predictors and are not timed.
 const COLD: usize = 50;
 
 fn measure(subject: &mut Subject, time: Duration) -> (usize, Comparison) {
@@ -52,12 +52,12 @@ fn measure(subject: &mut Subject, time: Duration) -> (usize, Comparison) {
     (count, times.compare())
 }
 
-/// The effort of a measurement.
+/// The effort that a measurement takes.
 struct Effort {
     time: Duration,
     /// The kernels whose loops are measured.
     kernels: Vec<Kernel>,
-    /// The factor of time for a repeated measurement, after an unexpected result.
+    /// If a result is unexpected, the measurement is repeated for this many times as long.
     again: Option<u32>,
 }
 
@@ -72,7 +72,7 @@ impl Effort {
         Some(Effort { time, kernels: Kernel::all_available(), again: None })
     }
 
-    /// Measures a subject that should leak, or should not; returns the times, and whether the subject leaks.
+    /// Measures a subject that should leak, or should not. Returns the times, and whether the subject leaks.
     fn look(&self, subject: &mut Subject, should: bool) -> ((usize, Comparison), bool) {
         let leaks = |result: &(usize, Comparison)| result.1.t.abs() > CERTAIN;
         let mut result = measure(subject, self.time);

@@ -1,5 +1,5 @@
 //! The subjects: all code that computes with an offset, a label, a choice bit or an indicator bit, and three
-//! functions that tell whether the machine is quiet enough.
+//! functions that show whether the machine is quiet enough.
 
 use std::hint::black_box;
 use std::io::{self, Read, Write};
@@ -270,8 +270,8 @@ fn grown(series: &Series, offset: u128, rng: &mut Rng) -> (softspoken::Sender<4>
     (sender, receiver)
 }
 
-/// Makes the subjects of OTs and commitments, each against a peer that sends random bytes: the time must not
-/// depend on the secret, whether the following check passes or fails.
+/// Makes the subjects of OTs and commitments, each against a peer that sends random bytes. The time must not
+/// depend on the secret, whether the check after it passes or fails.
 pub fn protocols() -> Vec<Subject> {
     let seeds = |count: usize, rng: &mut Rng| -> Vec<Seed> { (0..count).map(|_| rng.seed()).collect() };
     let series = Series::new(&[1; 32], Direction::GarblerSends);
@@ -406,9 +406,9 @@ pub fn protocols() -> Vec<Subject> {
 }
 
 /// Makes the subjects of keys as text. Random texts have random digits, so a branch or a table for letters
-/// would show.
+/// would be detected.
 pub fn keys() -> Vec<Subject> {
-    // Both classes of a subject are made alike, so that the caches are equally warm.
+    // The secrets of both classes are made in the same way, so that they are equally well cached.
     let fixed_hex = "5e".repeat(32);
     let hex = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let fresh = [rng.block(), rng.block()].map(|block| format!("{block:032x}")).concat();

@@ -8,10 +8,10 @@ use brickwork::random::Rng;
 
 use crate::session::{self, TimedSessions};
 
-/// LEGO's buckets for the 6 400 gates of AES-128 and s = 40, or nearly so.
+/// LEGO's buckets for the 6 400 gates of AES-128 and s = 40, with small differences.
 const CUTS: Bucketings = Bucketings { gates: [5, 8256], authenticators: [4, 8256], inputs: [5, 64] };
 
-/// The number of buckets with a bad gate in the large case: about as many bad gates as ever pass a challenge.
+/// The number of buckets with a bad gate in the large case. Hardly ever do more bad gates pass a challenge.
 const MANY: usize = 300;
 
 /// Returns the sessions of AES-128: honest ones, and sessions with bad gates.
@@ -35,7 +35,7 @@ fn one(program: &Arc<Program>, bad: Vec<usize>, rng: &mut Rng) -> (f64, bool) {
     let hooks = |alter: StateHook| Hooks { alter: Some(alter), cuts: Some(CUTS), dealer: Some([7; 32]) };
     let mut first = 0;
     let lies = hooks(Box::new(move |point, bytes| {
-        // The outputs of all gates arrive in parts.
+        // The hook gets the outputs of all gates in several parts.
         if point == Point::GateOutputs {
             let here = first..first + bytes.len() / 16;
             bad.iter().filter(|gate| here.contains(gate)).for_each(|gate| bytes[16 * (gate - first)] ^= 1);

@@ -1,9 +1,10 @@
-//! Measures whether a garbler can tell by the clock that the evaluator has recovered its input: `cargo xtask
+//! Measures whether a garbler can tell from the time that the evaluator has recovered its input: `cargo xtask
 //! recovery-time [duplo|lego] [RUNS]`.
 //!
 //! Honest sessions and sessions with valid labels of both bits take turns in random order. The garbler can
-//! measure the time from its last message to the evaluator's. Two tests compare the times of the two kinds of
-//! session, Welch's and a rank test. The garbler knows the challenge in advance, so it is never caught.
+//! measure the time from its last message to the evaluator's last message. Two tests compare the times of the
+//! two kinds of session, Welch's and a rank test. The garbler knows the challenge in advance, so the
+//! evaluator never detects the cheat.
 #![forbid(unsafe_code)]
 
 mod duplo;
@@ -18,10 +19,10 @@ use brickwork::random::Rng;
 use brickwork_timing::welch::{CERTAIN, Comparison, Times};
 use session::TimedSessions;
 
-/// The first runs, which warm up caches.
+/// The number of first runs, which warm up caches and are not timed.
 const COLD: usize = 10;
 
-/// Plays so many sessions of each kind. Returns whether no times differ for certain.
+/// Plays this many sessions of each kind. Returns true unless the times certainly differ.
 fn compare(TimedSessions { about, cheats, play }: &TimedSessions, runs: usize, rng: &mut Rng) -> bool {
     let mut times: Vec<Times> = cheats.iter().map(|_| Times::default()).collect();
     let all = runs * (1 + cheats.len()) / 2;

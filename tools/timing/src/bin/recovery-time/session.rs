@@ -21,8 +21,8 @@ pub struct TimedSessions {
     pub play: Box<TimedPlay>,
 }
 
-/// Runs both parties on random inputs. Returns the time from the garbler's last message to its end, in
-/// nanoseconds, and the evaluator's result.
+/// Runs both parties on random inputs. Returns the time from the garbler's last message until the garbler
+/// ends, in nanoseconds, and the evaluator's result.
 pub fn timed(
     program: &Arc<Program>,
     rng: &mut Rng,
