@@ -36,6 +36,7 @@ impl Recipient {
     }
 }
 
+/// A named circuit with typed ports: the unit that is garbled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Component {
     /// Name, unique in a program.

@@ -200,6 +200,7 @@ impl GateListBuilder {
     /// Adds an XOR to the next layer.
     ///
     /// # Panics
+    /// If the XOR writes [`ONE`].
     pub fn xor(&mut self, a: u32, b: u32, out: u32) {
         self.use_slots(a, b, out);
         self.script.xors.push(Xor { a, b, out });

@@ -81,6 +81,7 @@ pub fn thread_seconds() -> f64 {
 /// seconds of one thread. It measures the kinds of work of memory, of files and of all `parts`.
 ///
 /// # Errors
+/// [`Error::Resource`] if threads or randomness are missing, [`Error::Io`] if loopback connections fail.
 pub fn measure(probe: impl FnOnce() -> Result<f64, Error>, parts: &[&dyn Measure]) -> Result<Machine, Error> {
     // All cores measure at the same time. In a run, the cores also work at the same time, and share caches
     // and memory bandwidth.

@@ -85,6 +85,7 @@ impl SpillFile {
 /// Returns an error if the system reports less than `bytes` of free space for temporary files.
 ///
 /// # Errors
+/// [`Error::Resource`] if the free space is too small.
 pub fn check_room(bytes: u64) -> Result<(), Error> {
     let place = std::env::temp_dir();
     match brickwork_store::free_bytes(&place) {

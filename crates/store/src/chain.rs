@@ -29,6 +29,7 @@ impl Chain {
     /// Draws random keys for a new batch.
     ///
     /// # Errors
+    /// [`Error::Resource`] if the operating system gives no randomness.
     pub fn random() -> Result<Self, Error> {
         let mut chain = Chain::of(&[0; 32]);
         getrandom::fill(&mut chain.key).map_err(|error| {

@@ -207,6 +207,7 @@ impl Channel {
     /// Refuses to begin, with a reason for the peer, which waits for this party's first message.
     ///
     /// # Errors
+    /// [`Error::Io`] if the connection fails.
     pub fn refuse(&mut self, why: &str) -> Result<(), Error> {
         self.send(REFUSAL, &why.as_bytes()[..why.len().min(MAX_REFUSAL_BYTES)])?;
         self.flush()

@@ -43,7 +43,7 @@ pub fn package(place: &str) -> String {
     format!("brickwork-{}", place.rsplit('/').next().unwrap_or(place))
 }
 
-/// The most rounds of compiling and removing mutants that do not compile.
+/// The largest number of rounds of compiling and removing mutants that do not compile.
 const ROUNDS: usize = 40;
 
 /// Test programs with all mutants that compile.

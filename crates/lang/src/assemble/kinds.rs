@@ -68,7 +68,7 @@ impl CallComponents {
                 patterns.entry((function, args.iter().map(|b| b.known()).collect())).or_default().push(call);
             }
         }
-        // The most frequent pattern comes first, and equal ones have the order of the program.
+        // The largest number of frequent pattern comes first, and equal ones have the order of the program.
         let mut patterns: Vec<_> = patterns.into_iter().collect();
         patterns.sort_by_key(|(_, calls)| (std::cmp::Reverse(calls.len()), calls[0]));
         let mut tried: HashMap<usize, usize> = HashMap::new();

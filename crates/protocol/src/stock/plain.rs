@@ -87,6 +87,7 @@ pub trait PlainRole<P: Plain>: Sized + Send + 'static {
     /// Makes the stock of a step.
     ///
     /// # Errors
+    /// If the peer sends a message that is not of the protocol, or closes the connection.
     fn make(&mut self, step: &P::FillStep) -> Result<Self::Made, Error>;
 
     /// Stores the result of a step under this serial.

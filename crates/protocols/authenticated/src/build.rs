@@ -87,7 +87,7 @@ pub(super) struct SolderedProgram {
     pub masks: SecretBlocks<u8>,
 }
 
-/// The most ports whose solderings are in memory before they are sent.
+/// The largest number of ports whose solderings are in memory before they are sent.
 const IN_HAND: usize = 1 << 14;
 
 /// Returns the wires that feed the ports of a wave, in the order of the ports.

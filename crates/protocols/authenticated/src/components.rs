@@ -209,5 +209,5 @@ impl Wave {
     }
 }
 
-/// The most slots that are evaluated side by side.
+/// The largest number of slots that are evaluated side by side.
 const SIDE_BY_SIDE: usize = brickwork_primitives::garbling::masked::SIDE_BY_SIDE;

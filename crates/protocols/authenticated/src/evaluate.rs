@@ -82,7 +82,7 @@ fn walked(
     (Operands(operands), outputs)
 }
 
-/// The most labels of inputs that are in memory before they are sent.
+/// The largest number of labels of inputs that are in memory before they are sent.
 const LABELS_AT_ONCE: usize = 1 << 14;
 
 /// Sends the active labels of all inputs, checks the evaluator's report, and sends the digest of the gates.

@@ -120,7 +120,7 @@ pub(super) fn lots<'c>(
     lots
 }
 
-/// The most masks of inputs that a lot has.
+/// The largest number of masks of inputs that a lot has.
 const INPUTS_OF_A_LOT: usize = 1 << 20;
 
 /// Adds masks for this many inputs to lots, and further lots if these are too few.
@@ -143,6 +143,7 @@ pub(super) struct Layout<'p> {
     pub copies: Vec<usize>,
     /// The number of input wires of all slots.
     pub ports: usize,
+    /// The number of AND gates of all slots.
     pub ands: usize,
     /// The sources of the masks and the labels of all input wires, in order: ranges of wires whose sources
     /// follow each other, with the source of the first.
@@ -344,7 +345,8 @@ impl MakingPlan {
     /// Plans all items that one run of a program needs.
     ///
     /// # Errors
-    /// [`Error::Limit`] if a cheater would succeed with probability above 2^-s.
+    /// [`Error::Usage`] for a security other than 40, 64 or 80. [`Error::Limit`] if a cheater would succeed
+    /// with probability above 2^-s.
     pub fn of(layout: &Layout, security: u32, cot: Cot) -> Result<Self, Error> {
         MakingPlan::forced(layout, security, cot, &Forced::default())
     }
@@ -399,7 +401,7 @@ impl MakingPlan {
     }
 }
 
-/// The most masks of inputs, or of outputs, that one message opens.
+/// The largest number of masks of inputs, or of outputs, that one message opens.
 const AT_ONCE: usize = 1 << 20;
 
 /// Returns the number of messages that open this many masks of inputs or outputs: at least one.

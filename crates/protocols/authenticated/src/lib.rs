@@ -114,8 +114,9 @@ impl SessionProtocol for Authenticated {
 /// the masks come from; both parties must choose the same.
 ///
 /// # Errors
-/// [`Error::Input`] if `input` has the wrong length or a gate cannot be masked. [`Error::Usage`] for a
-/// security other than 40, 64 or 80.
+/// [`Error::Mismatch`] if the peer runs something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it
+/// goes away. [`Error::Input`] if `input` has the wrong length or a gate cannot be masked. [`Error::Usage`]
+/// for a security other than 40, 64 or 80.
 pub fn garbler(
     channel: Channel,
     job: &AgreedJob,

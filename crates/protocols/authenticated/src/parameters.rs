@@ -31,8 +31,8 @@ pub struct Sizes {
     pub portion: usize,
 }
 
-/// The most bytes of leaky ANDs that a party sends before it reads. A connection that accepts nothing reads
-/// 16 MiB ahead ([`brickwork_wire`]), so two parties that send never wait for each other.
+/// The largest number of bytes of leaky ANDs that a party sends before it reads. A connection that accepts
+/// nothing reads 16 MiB ahead ([`brickwork_wire`]), so two parties that send never wait for each other.
 pub const IN_FLIGHT: usize = 12 << 20;
 
 /// The largest number of portions by which a party may be ahead of the peer. A larger number would only cost
@@ -265,7 +265,7 @@ pub(super) struct MaskDraws {
     pub leaky: usize,
     /// The number of masks for other purposes.
     pub masks: usize,
-    /// The most leaky ANDs, and the most other masks, of a portion.
+    /// The largest number of leaky ANDs, and the most other masks, of a portion.
     pub portion: usize,
 }
 

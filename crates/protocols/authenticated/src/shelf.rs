@@ -77,7 +77,7 @@ impl Encrypted {
 
 /// The place where lists are kept.
 pub(super) struct ListPlace {
-    /// The most bytes of lists that are kept in memory.
+    /// The largest number of bytes of lists that are kept in memory.
     memory: u64,
     /// The file, or nothing if the lists are in memory.
     file: Option<Arc<Encrypted>>,
@@ -249,7 +249,7 @@ impl SomeShares<'_> {
 /// The number of values of a page.
 const PAGE: usize = 256;
 
-/// The most bytes of pages that one list keeps in memory.
+/// The largest number of bytes of pages that one list keeps in memory.
 pub const CACHE_BYTES: usize = 32 << 20;
 
 /// A list that grows at its end and is read at any place. In a file, it consists of full pages, and of a last

@@ -9,7 +9,7 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::{Component, Port, Program, Recipient, Slot, Wire};
 use brickwork_primitives::garbling::{GarblingScheme as _, HalfGates};
 
-/// The most copies of a component that are garbled side by side: the lanes of the kernels.
+/// The largest number of copies of a component that are garbled side by side: the lanes of the kernels.
 pub(super) const LANES: usize = 16;
 
 /// A run of consecutive wires of the program that lead to consecutive inputs of a slot.

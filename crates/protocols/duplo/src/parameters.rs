@@ -38,8 +38,9 @@ pub(super) const INPUT_AUTHENTICATORS: &str = "input authenticators";
 /// docs/concepts/security.md bounds the soundness error of a proof.
 const PROOFS: f64 = 3.0;
 
-/// The most proofs of a session with stock, and also the most OT extensions and batches of OTs. The log has
-/// less than half as many entries, and each entry has at most two proofs and one OT extension or batch.
+/// The largest number of proofs of a session with stock, and also the most OT extensions and batches of OTs.
+/// The log has less than half as many entries, and each entry has at most two proofs and one OT extension or
+/// batch.
 const STOCK_PROOFS: f64 = (1 << 20) as f64;
 
 /// Returns the number of combinations that bind the OTs of a run to their commitments.

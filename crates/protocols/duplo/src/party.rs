@@ -68,7 +68,7 @@ pub(super) struct EvaluatorCore<C: commit::CommitmentScheme> {
     pub hooks: Hooks,
     /// The bytes of tables that may still be kept in memory.
     pub table_memory: u64,
-    /// The most bytes of openings of copies and authenticators that one step may keep in memory.
+    /// The largest number of bytes of openings of copies and authenticators that one step may keep in memory.
     pub openings_memory: u64,
     /// Creates the segments for tables while a store is filled.
     pub segments: Option<Writers>,

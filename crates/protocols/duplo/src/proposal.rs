@@ -22,7 +22,7 @@ use brickwork_primitives::spill;
 use brickwork_protocol::{AgreedJob, Answer, Digests, Metered, OTHER_PROGRAM};
 use brickwork_wire::Channel;
 
-/// The most bytes of a cut's name.
+/// The largest number of bytes of a cut's name.
 pub const MAX_DECOMPOSITION_BYTES: usize = 4096;
 
 const DIGEST: usize = 32;
@@ -43,7 +43,7 @@ pub type Decompose<'a> = dyn Fn(&str) -> Result<Arc<Program>, Error> + 'a;
 /// An evaluator's limits for proposals.
 #[derive(Clone, Copy, Default)]
 pub struct ProposalLimits<'a> {
-    /// The most bytes of memory, as `plan` predicts them.
+    /// The largest number of bytes of memory, as `plan` predicts them.
     pub memory_bytes: Option<u64>,
     /// Makes other cuts of the program. Without it only the job's own cut is accepted.
     pub decompose: Option<&'a Decompose<'a>>,

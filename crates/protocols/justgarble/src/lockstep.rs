@@ -200,6 +200,7 @@ impl Garbler {
     /// Garbles the circuit `copies` times: Gb of the paper.
     ///
     /// # Errors
+    /// None.
     pub fn garble(&mut self, copies: usize) -> Vec<GarbledResult> {
         let mut garblings: Vec<GarbledResult> =
             (0..copies).map(|_| GarbledResult::empty(self.scheme, &self.shape)).collect();

@@ -20,9 +20,9 @@ const OTS_OF_A_STEP: usize = 1 << 20;
 /// The bytes of tables or labels of one step of preprocessing, unless a single copy has more.
 const BYTES_OF_A_STEP: usize = 64 << 20;
 
-/// The most AND gates of a program from stock, and of one step of preprocessing. An epoch has fewer than 2^19
-/// entries, so its copies have fewer than 2^59 AND gates and hash keys. Two of the keys are equal with a
-/// probability below 2^-11, and only then does a key serve more calls than the promise counts.
+/// The largest number of AND gates of a program from stock, and of one step of preprocessing. An epoch has
+/// fewer than 2^19 entries, so its copies have fewer than 2^59 AND gates and hash keys. Two of the keys are
+/// equal with a probability below 2^-11, and only then does a key serve more calls than the promise counts.
 const MAX_AND_GATES: u64 = 1 << 40;
 
 /// The items to make in advance. The programs that will take them may not be known yet.

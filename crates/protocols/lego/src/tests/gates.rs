@@ -31,7 +31,7 @@ fn a_bad_gate_is_wrong_at_two_rows_at_least() {
         let (outputs, tables) = gates.garble(0, delta, &[left, right]);
         let mut table = tables[0];
         let mut output = outputs[0];
-        // The most effective tables give valid labels of the other bit.
+        // The largest number of effective tables give valid labels of the other bit.
         match round % 5 {
             0 => table[0] ^= delta.bits(),
             1 => table[1] ^= delta.bits(),
