@@ -18,6 +18,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _LOG = logging.getLogger("brickwork")
+_native.keep_log()
 _LEVELS = {"ERROR": logging.ERROR, "WARN": logging.WARNING, "INFO": logging.INFO, "DEBUG": logging.DEBUG}
 
 _SLICE = 0.05

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -26,8 +27,8 @@ def call(*words: str | os.PathLike[str], **options: Any) -> Record:
     """Calls a command that has no function here, such as `call("stock", "burn", folder, all=True)` or
     `call("bench", "garbling", rounds=5)`. Returns its JSON.
 
-    It needs the program `brickwork`, which `cargo install --locked --path crates/cli` installs. `bench` needs
-    `brickwork-bench` from `tools/bench`.
+    `pip` installs the program `brickwork` with this package. `bench` needs `brickwork-bench` from
+    `tools/bench`.
     """
     line = [*(os.fspath(word) for word in words), *flags(options)]
     if line[:1] == ["bench"]:
@@ -50,7 +51,8 @@ _FUNCTIONS = {
 
 def _by_another(name: str, does: str, folder: str, line: list[str]) -> Record:
     """Calls another program of the project, and returns its JSON."""
-    program = shutil.which(name)
+    # pip installs the command beside the interpreter, whose folder may not be in PATH.
+    program = shutil.which(name) or shutil.which(name, path=os.path.dirname(sys.executable))
     if program is None:
         raise UsageError(
             f"the program {name}, which {does}, is not in PATH",

@@ -1,7 +1,10 @@
 //! Errors of the operating system in words that help the user, without error numbers. The words are the same
 //! for every read, write and creation of a file.
 
+use std::ffi::OsString;
 use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+use std::sync::OnceLock;
 
 /// The error numbers for too many open files, for which the standard library has no kind.
 const TOO_MANY_FILES: [i32; 2] = [23, 24];
@@ -87,6 +90,27 @@ const NUMBER: &str = " (os error ";
 
 fn without_number(text: &str) -> String {
     text.split(NUMBER).next().unwrap_or_default().to_owned()
+}
+
+/// The words of this command, if another program, such as Python, runs it in its process.
+static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Sets the words of this command: the path of a program that runs it, and the arguments.
+pub fn set_words(words: Vec<OsString>) {
+    let _ = WORDS.set(words);
+}
+
+/// Returns the path of this program and its arguments.
+pub fn words() -> Vec<OsString> {
+    WORDS.get().cloned().unwrap_or_else(|| std::env::args_os().collect())
+}
+
+/// Returns the path of the program to start for another process of this command.
+///
+/// # Errors
+/// If the operating system does not tell it.
+pub fn own_program() -> io::Result<PathBuf> {
+    WORDS.get().and_then(|words| words.first()).map_or_else(std::env::current_exe, |own| Ok(own.into()))
 }
 
 /// Keeps the memory of this process private, because it holds inputs, keys and offsets. It is not dumped when

@@ -12,9 +12,9 @@ mod render;
 mod serve;
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use brickwork::circuit::Party;
+use brickwork::system;
 use clap::{CommandFactory, FromArgMatches, Subcommand};
 
 use commands::{Cli, Command};
@@ -50,8 +50,8 @@ pub mod parts {
     }
 }
 
-/// Runs the command line of `brickwork`.
-pub fn main() -> ExitCode {
+/// Runs the command line of `brickwork`. Returns the exit code.
+pub fn main() -> u8 {
     execute_with(<Cli>::command(), execute)
 }
 
@@ -60,18 +60,18 @@ pub fn main() -> ExitCode {
 pub fn execute_with<C: Subcommand>(
     command: clap::Command,
     execute: impl FnOnce(&Cli<C>, &Trail) -> Result<Report, Failure>,
-) -> ExitCode {
+) -> u8 {
     brickwork_kernels::keep_freed();
     let (cli, name) = match parse(command) {
         Ok(parsed) => parsed,
         Err(e) if e.kind() == clap::error::ErrorKind::DisplayVersion => {
             let (here, json) = (Versions::HERE, json_is_asked());
             let printed = if json { print_json(&here) } else { print(&format!("{here}\n")) };
-            return printed.map_or_else(|failure| fail(failure.into(), json), |()| ExitCode::SUCCESS);
+            return printed.map_or_else(|failure| fail(failure.into(), json), |()| 0);
         }
         Err(e) if !e.use_stderr() => {
             // This prints the text of --help.
-            return if e.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+            return u8::from(e.print().is_err());
         }
         Err(e) => {
             let json = json_is_asked();
@@ -80,7 +80,7 @@ pub fn execute_with<C: Subcommand>(
             } else if !json && !render::failure::is_special(&e) {
                 // clap prints its own message with colours.
                 let _ = e.print();
-                return ExitCode::from(render::failure::code::USAGE.exit_code());
+                return render::failure::code::USAGE.exit_code();
             }
             return fail(Failure::from(e), json);
         }
@@ -94,7 +94,7 @@ pub fn execute_with<C: Subcommand>(
         Ok(trail) => trail.unwrap_or_else(Trail::none),
         Err(failure) => return fail(failure, cli.json),
     };
-    brickwork::system::keep_memory_private();
+    system::keep_memory_private();
     survive_limits_of_files();
     print_no_caught_panic();
     let done = trail.of(|| {
@@ -110,7 +110,7 @@ pub fn execute_with<C: Subcommand>(
 
 /// Parses the command line with the definition in `command`. Also returns the name of the subcommand.
 fn parse<C: Subcommand>(mut command: clap::Command) -> Result<(Cli<C>, String), clap::Error> {
-    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    let mut matches = command.try_get_matches_from_mut(system::words())?;
     let name = matches.subcommand_name().unwrap_or_default().to_owned();
     let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))?;
     Ok((cli, name))
@@ -118,14 +118,14 @@ fn parse<C: Subcommand>(mut command: clap::Command) -> Result<(Cli<C>, String), 
 
 /// Returns whether the arguments request JSON on stderr, also in a command line that clap could not read.
 fn json_lines_are_asked() -> bool {
-    let arguments: Vec<_> = std::env::args_os().collect();
+    let arguments = system::words();
     arguments.iter().any(|argument| argument == "--log-format=json")
         || arguments.windows(2).any(|pair| pair[0] == "--log-format" && pair[1] == "json")
 }
 
 /// Returns whether the arguments request JSON, also in a command line that clap could not read.
 fn json_is_asked() -> bool {
-    std::env::args_os().any(|argument| argument == "--json")
+    system::words().iter().any(|argument| argument == "--json")
 }
 
 /// A damaged index makes the database panic, which the store turns into an error. So the panic itself is not
@@ -187,7 +187,7 @@ fn execute(cli: &Cli, trail: &Trail) -> Result<Report, Failure> {
     }
 }
 
-fn fail(failure: Failure, json: bool) -> ExitCode {
+fn fail(failure: Failure, json: bool) -> u8 {
     // If this cannot be printed either, nothing more can be done.
     if json {
         let _ = print(&failure.json());

@@ -9,5 +9,5 @@ use std::process::ExitCode;
 static ALLOCATOR: brickwork_kernels::LargePages = brickwork_kernels::LargePages::new();
 
 fn main() -> ExitCode {
-    brickwork_cli::main()
+    brickwork_cli::main().into()
 }

@@ -11,6 +11,7 @@ mod session;
 mod stock;
 mod task;
 
+use std::ffi::OsString;
 use std::sync::{Mutex, PoisonError};
 
 use brickwork::{process, system};
@@ -28,6 +29,7 @@ static LOG: Mutex<Vec<String>> = Mutex::new(Vec::new());
 const LONGEST_LOG: usize = 1000;
 
 /// Keeps the messages of the library, as one line of JSON each. Nothing is printed.
+#[pyfunction]
 fn keep_log() {
     struct Keeper;
     impl std::io::Write for Keeper {
@@ -62,6 +64,14 @@ fn harden() {
     system::keep_memory_private();
 }
 
+/// Runs the command `brickwork`, and returns its exit code. The first word is the path of a program that calls
+/// this function with its words.
+#[pyfunction]
+fn command(py: Python<'_>, words: Vec<OsString>) -> u8 {
+    system::set_words(words);
+    py.detach(brickwork_cli::main)
+}
+
 /// Notes that this process was forked a moment ago.
 #[pyfunction]
 fn forked() {
@@ -70,7 +80,6 @@ fn forked() {
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    keep_log();
     module.add_class::<Task>()?;
     module.add_class::<Program>()?;
     module.add_class::<Identity>()?;
@@ -84,6 +93,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stock::preprocess, module)?)?;
     module.add_function(wrap_pyfunction!(stock::stock_ls, module)?)?;
     module.add_function(wrap_pyfunction!(stock::stock_verify, module)?)?;
+    module.add_function(wrap_pyfunction!(command, module)?)?;
+    module.add_function(wrap_pyfunction!(keep_log, module)?)?;
     module.add_function(wrap_pyfunction!(log, module)?)?;
     module.add_function(wrap_pyfunction!(harden, module)?)?;
     module.add_function(wrap_pyfunction!(forked, module)?)?;

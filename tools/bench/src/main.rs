@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     let about =
         "Measure protocols, stock and inner loops on this machine, and reproduce the tables of papers";
     let command = <Cli<Command>>::command().bin_name("brickwork bench").about(about).long_about(about);
-    execute_with(command.mut_subcommand("worker", |worker| worker.hide(true)), |cli, _| execute(cli))
+    execute_with(command.mut_subcommand("worker", |worker| worker.hide(true)), |cli, _| execute(cli)).into()
 }
 
 fn execute(cli: &Cli<Command>) -> Result<Report, Failure> {

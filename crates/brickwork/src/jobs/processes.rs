@@ -168,7 +168,7 @@ impl<'r> WorkerProcesses<'r> {
                 command.args(rest);
                 command
             }
-            None => Command::new(std::env::current_exe()?),
+            None => Command::new(crate::system::own_program()?),
         };
         command.args(["worker", "--json", "--quiet"]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;

@@ -44,7 +44,7 @@ impl Companion {
     /// Replaces this process by the program with these arguments, so that its output and exit code are those
     /// of this command. Returns only if that fails, with the reason.
     pub fn take_over(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Failure {
-        let beside = std::env::current_exe().ok().map(|own| own.with_file_name(self.name));
+        let beside = brickwork::system::own_program().ok().map(|own| own.with_file_name(self.name));
         // If it is not beside this program, the system searches for it in PATH.
         let program = beside.filter(|path| path.is_file()).unwrap_or_else(|| self.name.into());
         let why = Command::new(program).args(arguments).exec();

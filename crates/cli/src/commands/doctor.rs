@@ -1,7 +1,6 @@
 //! `brickwork doctor`: finds problems before work starts.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use brickwork::doctor::DoctorRequest;
 use clap::Args;
@@ -78,6 +77,6 @@ pub fn run(arguments: &DoctorFlags, quiet: bool) -> Result<Report, Failure> {
     };
     let diagnosis = request.diagnose(&mut |address| announce(address, quiet))?;
     diagnosis.program.iter().filter_map(|program| program.warnings()).for_each(source::warn);
-    let exit = diagnosis.error.as_ref().map_or(ExitCode::SUCCESS, |error| error.exit_code().into());
+    let exit = diagnosis.error.as_ref().map_or(0, |error| error.exit_code());
     Ok(Report { exit, ..Report::of(&diagnosis)? })
 }

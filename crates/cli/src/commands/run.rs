@@ -122,7 +122,7 @@ pub fn in_processes(
 
 /// Returns the command of a party's process.
 fn command(quiet: bool) -> Result<Command, Failure> {
-    let program = std::env::current_exe().map_err(|e| {
+    let program = brickwork::system::own_program().map_err(|e| {
         Failure::cannot_start("a second process of this program", &e)
             .advise("start the program by its full path; it may have been moved or replaced")
     })?;

@@ -2,7 +2,6 @@
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::process::ExitCode;
 
 use brickwork::damage::Verified;
 use brickwork::stop::Stopped;
@@ -160,8 +159,8 @@ impl Failure {
         self.kind() == kind
     }
 
-    pub fn exit_code(&self) -> ExitCode {
-        ExitCode::from(self.error.exit_code())
+    pub fn exit_code(&self) -> u8 {
+        self.error.exit_code()
     }
 
     /// Returns the JSON text for stdout with `--json`.

@@ -1,7 +1,6 @@
 //! The output of a successful command: one JSON object, or text for people.
 
 use std::fmt::Display;
-use std::process::ExitCode;
 
 use brickwork::circuit::value;
 use serde::Serialize;
@@ -15,14 +14,14 @@ pub use brickwork_report::words::{bytes, plural, thousands};
 pub struct Report {
     pub json: Value,
     pub human: String,
-    pub exit: ExitCode,
+    pub exit: u8,
 }
 
 impl Report {
     /// Makes the report of a success from its fields and its text for people.
     pub fn new(fields: &impl Serialize, human: String) -> Result<Self, Failure> {
         let json = serde_json::to_value(fields).map_err(|e| Failure::fault(format!("no JSON: {e}")))?;
-        Ok(Report { json, human, exit: ExitCode::SUCCESS })
+        Ok(Report { json, human, exit: 0 })
     }
 
     /// Makes the report of a result that the library gave.
