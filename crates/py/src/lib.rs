@@ -64,8 +64,8 @@ fn harden() {
     system::keep_memory_private();
 }
 
-/// Runs the command `brickwork`, and returns its exit code. The first word is the path of a program that calls
-/// this function with its words.
+/// Runs the command `brickwork`, and returns its exit code. The first word is the path of a program that
+/// calls this function with its words.
 #[pyfunction]
 fn command(py: Python<'_>, words: Vec<OsString>) -> u8 {
     system::set_words(words);

@@ -11,10 +11,12 @@ use brickwork::program::repeated;
 use brickwork::reading;
 use brickwork_kernels::{Erasing, SecretBlocks};
 use serde::Deserialize;
+use tokio_rustls::TlsAcceptor;
 use zeroize::Zeroizing;
 
 use super::budget::RunBudget;
 use super::place::HttpPlace;
+use super::secure;
 use crate::commands::{files, programs};
 use crate::render::failure::Failure;
 use crate::render::report::{bytes, hex, plural};
@@ -34,6 +36,7 @@ struct File {
     token: Option<PathBuf>,
     #[serde(default)]
     tokens: Vec<TokenEntry>,
+    tls: Option<TlsEntry>,
     #[serde(default = "forty")]
     security: u32,
     threads: Option<usize>,
@@ -98,6 +101,14 @@ impl RequestLimits {
     pub fn stall(&self) -> Duration {
         Duration::from_secs(self.stall_seconds)
     }
+}
+
+/// The files of the certificate for requests, and of its private key.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TlsEntry {
+    certificate: PathBuf,
+    key: PathBuf,
 }
 
 #[derive(Deserialize)]
@@ -197,6 +208,8 @@ pub struct Config {
     pub programs: BTreeMap<[u8; 32], Allowed>,
     /// The tokens. Each request for a run must contain one.
     pub tokens: Vec<Arc<NamedToken>>,
+    /// TLS for requests, if they use it.
+    pub tls: Option<TlsAcceptor>,
 }
 
 /// The largest time limit: a week.
@@ -225,10 +238,10 @@ pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
         _ => return Err(wrong("give listen with this party's address, or connect with the peer's".into())),
     };
     let http = match file.http.parse().map_err(|why| wrong(format!("http: {why}")))? {
-        HttpPlace::Tcp(address) if !address.ip().is_loopback() => {
+        HttpPlace::Tcp(address) if !address.ip().is_loopback() && file.tls.is_none() => {
             return Err(wrong(format!(
-                "http = {address}: the service accepts requests only from this machine; use an address such \
-                 as 127.0.0.1:8080"
+                "http = {address}: without [tls] the service accepts requests only from this machine; use an \
+                 address such as 127.0.0.1:8080, or give a certificate in [tls]"
             )));
         }
         HttpPlace::Unix(path) => HttpPlace::Unix(folder.join(path)),
@@ -285,6 +298,9 @@ pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
     if tokens.is_empty() {
         return Err(wrong("token, or a table [[tokens]], is needed".into()));
     }
+    let tls = file.tls.map(|TlsEntry { certificate, key }| {
+        secure::acceptor(&folder.join(certificate), &folder.join(key)).map_err(|e| e.within("tls"))
+    });
     let peer = match file.peer.strip_prefix('@') {
         Some(name) => format!("@{}", folder.join(name).display()),
         None => file.peer,
@@ -298,7 +314,7 @@ pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
         security: file.security,
         threads: file.threads,
     };
-    Ok((fixed, Config { limits, programs: all, tokens }))
+    Ok((fixed, Config { limits, programs: all, tokens, tls: tls.transpose()? }))
 }
 
 /// Checks that a program's stock can be made in this much memory. At most `high` executions are made at a

@@ -1100,6 +1100,7 @@ mod tests {
             limits: RequestLimits::default(),
             programs: [(digest, allowed)].into(),
             tokens: vec![NamedToken::of("app", "")],
+            tls: None,
         };
         let key = StoreKey::from_hex(&"01".repeat(32)).expect("a key");
         let store = Store::open(&folder.join("store"), &key).expect("a store");
@@ -1250,6 +1251,7 @@ mod tests {
                 limits: RequestLimits::default(),
                 programs: Default::default(),
                 tokens: Vec::new(),
+                tls: None,
             });
             drop(over);
         });

@@ -7,7 +7,7 @@ use hyper::Method;
 use serde::{Deserialize, Serialize};
 
 use super::place::HttpPlace;
-use super::request::ask;
+use super::request::{CertificateFlag, ask};
 use crate::render::failure::Failure;
 use crate::render::report::Report;
 
@@ -17,6 +17,8 @@ pub struct HealthFlags {
     /// Where the service takes requests: an address, or unix:PATH
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
     at: HttpPlace,
+    #[command(flatten)]
+    known: CertificateFlag,
     /// Ask whether it would serve requests now: the peer, the stock, the budget and the disk
     #[arg(long)]
     ready: bool,
@@ -47,7 +49,7 @@ impl fmt::Display for Health {
 /// Asks a service for its state. A service that is not ready is an error.
 pub fn run(arguments: &HealthFlags) -> Result<Report, Failure> {
     let path = if arguments.ready { "/ready" } else { "/health" };
-    let (status, answer) = ask(&arguments.at, Method::GET, path, None, String::new())?;
+    let (status, answer) = ask((&arguments.at, &arguments.known), Method::GET, path, None, String::new())?;
     let other = |_| Failure::other("the answer is not that of `brickwork serve`", "is --at the right place?");
     let health: Health = serde_json::from_value(answer).map_err(other)?;
     if status == 200 {

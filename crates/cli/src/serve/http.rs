@@ -34,7 +34,7 @@ use super::config::NamedToken;
 use super::desk::{Desk, DeskAnswer, Policy, Reason, RequestRefusal, Why};
 use super::lines::MAX_ID;
 use super::page;
-use super::place::Door;
+use super::place::{Door, HttpStream};
 use super::rate::RateLimit;
 
 /// The time in which a client must send its headers, and again its body.
@@ -139,10 +139,17 @@ pub async fn serve(desk: Arc<Desk>, door: Door) {
         if !front.make_room() {
             continue;
         }
-        let stays = Arc::new(AtomicBool::new(false));
+        let (stays, tls) = (Arc::new(AtomicBool::new(false)), front.desk.config().tls.clone());
         let (listed, flag) = (Listed { front: front.clone(), number }, stays.clone());
         let task = tokio::spawn(async move {
             let (front, flag) = (&*listed.front, &*flag);
+            let stream: Box<dyn HttpStream> = match tls {
+                None => stream,
+                Some(tls) => match tokio::time::timeout(PATIENCE, tls.accept(stream)).await {
+                    Ok(Ok(stream)) => Box::new(stream),
+                    _ => return tracing::debug!("a client does not use TLS as it should"),
+                },
+            };
             let service =
                 service_fn(|request| async move { Ok::<_, Infallible>(answer(front, flag, request).await) });
             let served = hyper::server::conn::http1::Builder::new()
@@ -174,7 +181,7 @@ async fn answer(front: &Front, stays: &AtomicBool, request: Request<Incoming>) -
     let reply = if !is_alive && !rate.takes(config.limits.requests_per_second) {
         let hint = "send fewer requests, or raise requests_per_second in [limits]";
         refused(&RequestRefusal::new(429, "too many requests", hint).after(1))
-    } else if let Err(why) = is_for_here(&request) {
+    } else if let Err(why) = is_for_here(&request, config.tls.is_some()) {
         refused(&why)
     } else {
         routed(front, stays, token.as_ref(), request).await
@@ -192,8 +199,8 @@ fn given_token(request: &Request<Incoming>) -> &[u8] {
 }
 
 /// Refuses requests that a web page may have sent: from another origin, or with a host name that an attacker
-/// has pointed at this machine.
-fn is_for_here(request: &Request<Incoming>) -> Result<(), RequestRefusal> {
+/// has pointed at this machine. With TLS the certificate ensures the name.
+fn is_for_here(request: &Request<Incoming>, has_tls: bool) -> Result<(), RequestRefusal> {
     let headers = request.headers();
     let host = match request.uri().authority() {
         Some(authority) => Some(authority.clone()),
@@ -204,11 +211,11 @@ fn is_for_here(request: &Request<Incoming>) -> Result<(), RequestRefusal> {
         let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
     };
-    let Some(host) = host.filter(is_here) else {
+    let Some(host) = host.filter(|host| has_tls || is_here(host)) else {
         let hint = "send the request to localhost or 127.0.0.1, so that its header Host has this name";
         return Err(RequestRefusal::new(421, "the header Host of the request names another host", hint));
     };
-    let own = format!("http://{host}");
+    let own = format!("{}://{host}", if has_tls { "https" } else { "http" });
     match headers.get_all(ORIGIN).iter().all(|origin| origin.as_bytes() == own.as_bytes()) {
         true => Ok(()),
         false => Err(RequestRefusal::new(

@@ -13,6 +13,7 @@ mod place;
 mod rate;
 pub mod request;
 mod results;
+mod secure;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -252,11 +253,16 @@ fn reload(desk: &Desk, path: &Path) {
             desk.figures.error(format!("the {name} could not be opened again: {}", failure.message()));
         }
     }
-    match config::read(path) {
-        Ok((_, config)) => {
+    let begins = |config: &config::Config| config.tls.is_some() != desk.config().tls.is_some();
+    let read = config::read(path).and_then(|(_, config)| match begins(&config) {
+        false => Ok(config),
+        true => Err(Failure::usage("[tls] comes or goes", "start the service again")),
+    });
+    match read {
+        Ok(config) => {
             desk.reload(config);
             tracing::warn!(
-                "read {} again: programs, limits and token are new; all other lines need a restart",
+                "read {} again: programs, limits, tokens and certificate are new; all else needs a restart",
                 path.display()
             );
         }

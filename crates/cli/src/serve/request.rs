@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::config;
 use super::place::HttpPlace;
+use super::secure::KnownService;
 use crate::commands::files;
 use crate::render::failure::{Failure, code};
 use crate::render::report::Report;
@@ -33,9 +34,24 @@ pub struct RequestFlags {
     /// Where the service takes requests: an address, or unix:PATH
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
     at: HttpPlace,
+    #[command(flatten)]
+    known: CertificateFlag,
     /// The file with the service's token
     #[arg(long, value_name = "FILE")]
     token: PathBuf,
+}
+
+#[derive(Args)]
+pub struct CertificateFlag {
+    /// The service's certificate, if it takes requests over TLS
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+}
+
+impl CertificateFlag {
+    fn read(&self) -> Result<Option<KnownService>, Failure> {
+        self.certificate.as_deref().map(KnownService::read).transpose()
+    }
 }
 
 pub fn run(arguments: &RequestFlags) -> Result<Report, Failure> {
@@ -46,7 +62,7 @@ pub fn run(arguments: &RequestFlags) -> Result<Report, Failure> {
     };
     let asked = Asked { program: &arguments.program, id: arguments.id.as_deref(), input };
     let body = serde_json::to_string(&asked).map_err(|e| Failure::fault(e.to_string()))?;
-    let (status, answer) = ask(&arguments.at, Method::POST, "/run", Some(&token), body)?;
+    let (status, answer) = ask((&arguments.at, &arguments.known), Method::POST, "/run", Some(&token), body)?;
     if status == 200 {
         return Report::new(&answer, format!("{}\n", answer["outputs"]));
     }
@@ -73,7 +89,7 @@ struct Asked<'a> {
 
 /// Sends a request to the service at this place. Returns the status and the JSON of the answer.
 pub fn ask(
-    at: &HttpPlace,
+    (at, known): (&HttpPlace, &CertificateFlag),
     method: Method,
     path: &str,
     token: Option<&str>,
@@ -83,9 +99,11 @@ pub fn ask(
         Failure::new(
             code::NETWORK,
             format!("the service at {at} does not answer: {}", system::translated(&why)),
-            "check that `brickwork serve` runs; --at must be the http of its configuration",
+            "check that `brickwork serve` runs; --at must be the http of its configuration, and \
+             --certificate its certificate, if it has one",
         )
     };
+    let known = known.read()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| unreachable(e.to_string()))?;
     let host = match at {
@@ -94,6 +112,10 @@ pub fn ask(
     };
     let answered = runtime.block_on(async {
         let stream = at.connect().await.map_err(|e| e.to_string())?;
+        let stream = match &known {
+            Some(known) => known.connect(stream).await?,
+            None => stream,
+        };
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|e| e.to_string())?;
         tokio::spawn(connection);

@@ -11,6 +11,7 @@ mod results;
 #[cfg(unix)]
 mod secrets;
 mod strangers;
+mod tls;
 mod tokens;
 
 use super::*;
