@@ -479,20 +479,6 @@ impl<T: Pod> SpilledVec<T> {
             }
         }
     }
-
-    /// Appends other values.
-    ///
-    /// # Errors
-    /// [`Error::Resource`] if the values cannot be read.
-    pub fn append(&mut self, others: &SpilledVec<T>) -> Result<(), Error> {
-        let (len, others) = (self.len + others.len, others.read(0..others.len)?);
-        match &mut self.storage {
-            Storage::Memory(values) => values.extend_from_slice(&others),
-            Storage::File(..) => *self = SpilledVec::of([self.read(0..self.len)?, others].concat()),
-        }
-        self.len = len;
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -557,9 +543,6 @@ mod tests {
                 };
                 filled.slice(len / 3..len).in_parts(show).unwrap();
                 assert_eq!(shown, values[len / 3..]);
-                let mut twice = filled.clone();
-                twice.append(&put).unwrap();
-                assert_eq!(*twice.read(0..2 * len).unwrap(), [&values[..], &values].concat());
             }
         }
     }

@@ -176,6 +176,18 @@ pub struct Record {
     pub bytes: Zeroizing<Vec<u8>>,
 }
 
+impl Record {
+    /// Returns the number behind the record's last item.
+    pub fn end(&self) -> u64 {
+        self.first + u64::from(self.items)
+    }
+
+    /// Returns whether the record has this item of the batch.
+    pub fn has(&self, item: u64) -> bool {
+        (self.first..self.end()).contains(&item)
+    }
+}
+
 /// A segment that is being written under a temporary name. If it is dropped before it is finished, the file
 /// is removed. A forked process has a copy of the encryption key, and could encrypt other data under the same
 /// numbers. So a forked process writes nothing and removes nothing.

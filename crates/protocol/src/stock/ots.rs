@@ -106,11 +106,6 @@ pub struct EvaluatorOts {
     pub labels: SecretBlocks<Label>,
 }
 
-/// Joins two lists. A new vector is allocated, because a vector that grows leaves copies of secrets behind.
-fn joined<T: Copy + Default>(one: &[T], other: &[T]) -> SecretBlocks<T> {
-    SecretBlocks::new([one, other].concat())
-}
-
 impl Records for GarblerOts {
     type Context<'c> = ();
 
@@ -125,15 +120,6 @@ impl Records for GarblerOts {
 
     fn decode((): &(), count: usize, record: &mut In) -> Result<Self, Error> {
         Ok(GarblerOts(SecretBlocks::new(record.pods(count)?)))
-    }
-
-    fn some(&self, items: Range<usize>) -> Self {
-        GarblerOts(SecretBlocks::new(self.0[items].to_vec()))
-    }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        self.0 = joined(&self.0, &others.0);
-        Ok(())
     }
 }
 
@@ -158,19 +144,6 @@ impl Records for EvaluatorOts {
             _ => Err(Error::Stock("a stored record contains a choice bit that is neither 0 nor 1".into())),
         }
     }
-
-    fn some(&self, items: Range<usize>) -> Self {
-        EvaluatorOts {
-            choices: SecretBlocks::new(self.choices[items.clone()].to_vec()),
-            labels: SecretBlocks::new(self.labels[items].to_vec()),
-        }
-    }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        self.choices = joined(&self.choices, &others.choices);
-        self.labels = joined(&self.labels, &others.labels);
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -178,6 +151,7 @@ mod tests {
     // Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
     use super::*;
+    use crate::stock::records::rewritten;
     use brickwork_base::random::Rng;
     use brickwork_testing::Replayable as _;
 
@@ -190,17 +164,9 @@ mod tests {
         for (choice, good) in [(0, true), (1, true), (2, false), (255, false)] {
             let mut choices = SecretBlocks::new(vec![1; 9]);
             choices[4] = choice;
-            let mut out = Out::of(7);
-            EvaluatorOts { choices: choices.clone(), labels: labels.clone() }.encode(2..9, &mut out).unwrap();
-            let bytes = out.plain();
-            assert_eq!(bytes.len(), 7 * 17);
-            match EvaluatorOts::decode(&(), 7, &mut In::new(&bytes)) {
-                Ok(ots) => {
-                    assert!(good && ots.choices[..] == choices[2..] && ots.labels[..] == labels[2..]);
-                    let mut first = ots.some(0..3);
-                    first.append(ots.some(3..7)).unwrap();
-                    assert!(first.choices[..] == ots.choices[..] && first.labels[..] == ots.labels[..]);
-                }
+            let all = EvaluatorOts { choices: choices.clone(), labels: labels.clone() };
+            match rewritten(&all, 3, &()) {
+                Ok(ots) => assert!(good && ots.choices[..] == choices[..] && ots.labels[..] == labels[..]),
                 Err(refused) => assert!(!good && refused.to_string().contains("neither 0 nor 1")),
             }
         }

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
+use std::slice::ChunksMut;
 use std::sync::Arc;
 
 use bytemuck::Pod;
@@ -38,20 +39,11 @@ pub trait Records: Sized {
     /// [`Error::Resource`] if they cannot be read from their temporary file.
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error>;
 
-    /// Reads `count` items that one call of [`Records::encode`] wrote.
+    /// Reads `count` items. Each column has the values of all items, whichever records they come from.
     ///
     /// # Errors
     /// [`Error::Stock`] if they are malformed.
-    fn decode(context: &Self::Context<'_>, count: usize, record: &mut In) -> Result<Self, Error>;
-
-    /// Selects the items that a program takes from a record.
-    fn some(&self, items: Range<usize>) -> Self;
-
-    /// Appends the items of another record of the same batch.
-    ///
-    /// # Errors
-    /// As [`Records::encode`].
-    fn append(&mut self, others: Self) -> Result<(), Error>;
+    fn decode(context: &Self::Context<'_>, count: usize, columns: &mut In) -> Result<Self, Error>;
 
     /// Computes the data that follows from seeds, after all items were read.
     ///
@@ -323,8 +315,7 @@ impl<'a> TakenItems<'a> {
                 .ok_or_else(|| Error::Stock(format!("batch {serial} is not among the taken items")))?
                 .batch;
             let holds = |record: &&Record| {
-                let end = record.first + u64::from(record.items);
-                items.iter().any(|items| record.first < items.end && end > items.start)
+                items.iter().any(|items| record.first < items.end && record.end() > items.start)
             };
             visit(TakenBatch {
                 batch,
@@ -340,61 +331,52 @@ impl<'a> TakenItems<'a> {
 }
 
 /// Taken items of one kind, read record by record, for callers with little memory.
-pub struct TakenStream<'a, P> {
+pub struct TakenStream<'a> {
     items: &'a TakenItems<'a>,
     /// The batches, each with the range of items that is not read yet, in the order of the entry.
     left: VecDeque<(Serial, Range<u64>)>,
     /// The keys of the items of the current batch.
     chain: Option<(Serial, Chain)>,
-    /// Items that were read and not requested yet.
-    at_hand: Option<P>,
+    /// The last record that was read. It may have further items.
+    record: Option<(Serial, Record)>,
 }
 
 impl<'a> TakenItems<'a> {
     /// Begins to read all items of an entry, which must be of one kind, in the order of the entry.
-    pub fn stream<P>(&'a self) -> TakenStream<'a, P> {
+    pub fn stream(&'a self) -> TakenStream<'a> {
         let ranges = |(serial, items): &TakenOf| {
             items.iter().map(|items| (*serial, items.clone())).collect::<Vec<_>>()
         };
         let left = self.taken.items().iter().flat_map(ranges).collect();
-        TakenStream { items: self, left, chain: None, at_hand: None }
+        TakenStream { items: self, left, chain: None, record: None }
     }
 }
 
-impl<P: Records> TakenStream<'_, P> {
+impl TakenStream<'_> {
     /// Reads the next items of one record: at least one and at most `most`.
     ///
     /// # Errors
     /// [`Error::Stock`] if no item is left, or a record is malformed or missing.
-    pub fn next(&mut self, context: &P::Context<'_>, most: usize) -> Result<P, Error> {
-        let here = match self.at_hand.take() {
-            Some(items) => items,
-            None => self.record(context)?,
-        };
-        let count = here.count();
-        if count <= most {
-            return Ok(here);
-        }
-        self.at_hand = Some(here.some(most..count));
-        Ok(here.some(0..most))
-    }
-
-    /// Reads the taken items of the next record.
-    fn record(&mut self, context: &P::Context<'_>) -> Result<P, Error> {
-        let missing = || Error::Stock("the batch lacks a record".into());
+    pub fn next<P: Records>(&mut self, context: &P::Context<'_>, most: usize) -> Result<P, Error> {
+        let TakenItems { store, taken, .. } = *self.items;
         let (serial, wanted) = self.left.front_mut().ok_or_else(missing)?;
-        let record = self.items.store.read_at(self.items.taken, *serial, wanted.start)?;
-        if self.chain.as_ref().is_none_or(|(of, _)| of != serial) {
-            self.chain = Some((*serial, self.items.taken.chain(*serial)?.clone()));
-        }
-        let chain = self.chain.as_mut().map(|(_, chain)| chain).ok_or_else(missing)?;
-        let end = wanted.end.min(record.first + u64::from(record.items));
-        let part = read(context, &record, wanted.start..end, chain)?;
+        let has = |(of, record): &(Serial, Record)| of == serial && record.has(wanted.start);
+        let (_, record) = match self.record.take().filter(has) {
+            Some(record) => self.record.insert(record),
+            None => self.record.insert((*serial, store.read_at(taken, *serial, wanted.start)?)),
+        };
+        let (_, chain) = match self.chain.take().filter(|(of, _)| of == serial) {
+            Some(chain) => self.chain.insert(chain),
+            None => self.chain.insert((*serial, taken.chain(*serial)?.clone())),
+        };
+        let end = wanted.end.min(record.end()).min(wanted.start.saturating_add(most as u64));
+        let mut values = Values::of((end - wanted.start) as usize);
+        values.add(record, wanted.start..end, chain)?;
         wanted.start = end;
         if wanted.is_empty() {
             let _ = self.left.pop_front();
         }
-        Ok(part)
+        values.decode(context)
     }
 }
 
@@ -427,22 +409,16 @@ impl TakenBatch<'_> {
     /// [`Error::Stock`] if a record is malformed or missing.
     pub fn assemble<P: Records>(self, context: &P::Context<'_>) -> Result<P, Error> {
         let TakenBatch { mut chain, items, records, bulk: read_bulk, .. } = self;
-        let mut whole: Option<P> = None;
+        let mut values = Values::of(items.iter().map(Range::len).sum());
         for record in records {
-            let end = record.first + u64::from(record.items);
-            let wanted =
-                items.iter().map(|items| record.first.max(items.start as u64)..end.min(items.end as u64));
-            for wanted in wanted.filter(|wanted| !wanted.is_empty()) {
-                let part = read(context, record, wanted, &mut chain)?;
-                match &mut whole {
-                    None => whole = Some(part),
-                    Some(whole) => whole.append(part)?,
+            for items in &items {
+                let wanted = record.first.max(items.start as u64)..record.end().min(items.end as u64);
+                if !wanted.is_empty() {
+                    values.add(record, wanted, &mut chain)?;
                 }
             }
         }
-        let mut whole = whole
-            .filter(|whole| whole.count() == items.iter().map(Range::len).sum::<usize>())
-            .ok_or_else(|| Error::Stock("the batch lacks a record".into()))?;
+        let mut whole: P = values.decode(context)?;
         whole.derive(context)?;
         if !whole.units().is_empty() {
             let units = read_bulk(whole.units())?;
@@ -452,20 +428,8 @@ impl TakenBatch<'_> {
     }
 }
 
-/// Reads some items of a record. `chain` must already be at the key of the first item.
-fn read<P: Records>(
-    context: &P::Context<'_>,
-    record: &Record,
-    items: Range<u64>,
-    chain: &mut Chain,
-) -> Result<P, Error> {
-    chain.go_to(items.start)?;
-    let (first, end) = (items.start - record.first, items.end - record.first);
-    let plain = unmasked(&record.bytes, record.items as usize, first as usize..end as usize, chain)?;
-    let mut bytes = In::new(&plain);
-    let part = P::decode(context, (end - first) as usize, &mut bytes)?;
-    bytes.end()?;
-    Ok(part)
+fn missing() -> Error {
+    Error::Stock("the batch lacks a record".into())
 }
 
 /// Bytes of a unit's number. The numbers come after the columns of a record.
@@ -539,7 +503,13 @@ impl Out {
 
     /// Returns the record, masked with the next keys, and with room for the tag that sealing adds.
     fn masked(mut self, chain: &mut Chain) -> Zeroizing<Vec<u8>> {
-        mask(&mut self.bytes[self.clear..], &self.widths, self.items, chain);
+        let (mut rest, mut columns) = (&mut self.bytes[self.clear..], Vec::new());
+        for width in &self.widths {
+            let (column, behind) = rest.split_at_mut(width * self.items);
+            columns.push(column.chunks_mut((*width).max(1)));
+            rest = behind;
+        }
+        mask(columns, self.items, chain);
         self.reserve(NUMBER_BYTES * (self.widths.len() + 1) + TAG_BYTES);
         let Out { widths, bytes: mut record, .. } = self;
         for number in widths.iter().chain([&widths.len()]) {
@@ -549,44 +519,8 @@ impl Out {
     }
 }
 
-/// Returns the values of some items of a record, unmasked with the next keys.
-fn unmasked(
-    record: &[u8],
-    count: usize,
-    items: Range<usize>,
-    chain: &mut Chain,
-) -> Result<Zeroizing<Vec<u8>>, Error> {
-    let number = |bytes: &[u8]| bytes.last_chunk().map(|bytes| u32::from_le_bytes(*bytes) as usize);
-    let columns = number(record).filter(|&columns| columns < record.len() / NUMBER_BYTES);
-    let behind = NUMBER_BYTES * (columns.ok_or_else(In::broken)? + 1);
-    let (mut rest, widths) = record.split_at(record.len() - behind);
-    let widths = &widths[..behind - NUMBER_BYTES];
-    let widths: Vec<usize> = widths.chunks(NUMBER_BYTES).filter_map(number).collect();
-    let all = widths.iter().try_fold(0usize, |all, width| all.checked_add(width.checked_mul(count)?));
-    let clear = all.and_then(|all| rest.len().checked_sub(all)).ok_or_else(In::broken)?;
-    if !clear.is_multiple_of(NUMBER_BYTES * count.max(1)) || items.end > count {
-        return Err(In::broken());
-    }
-    let clear = clear / count.max(1);
-    let length = clear + widths.iter().sum::<usize>();
-    let mut plain = Zeroizing::new(Vec::with_capacity(length * items.len()));
-    for width in [clear].iter().chain(&widths) {
-        let (column, others) = rest.split_at(width * count);
-        plain.extend_from_slice(&column[width * items.start..width * items.end]);
-        rest = others;
-    }
-    mask(&mut plain[clear * items.len()..], &widths, items.len(), chain);
-    Ok(plain)
-}
-
-/// Masks or unmasks columns of these widths, with the next keys for this many items.
-fn mask(mut rest: &mut [u8], widths: &[usize], items: usize, chain: &mut Chain) {
-    let mut columns = Vec::with_capacity(widths.len());
-    for &width in widths {
-        let (column, behind) = rest.split_at_mut(width * items);
-        columns.push(column.chunks_mut(width.max(1)));
-        rest = behind;
-    }
+/// Masks or unmasks columns, of which each chunk belongs to an item, with the next keys for this many items.
+fn mask(mut columns: Vec<ChunksMut<'_, u8>>, items: usize, chain: &mut Chain) {
     let mut pieces: Vec<&mut [u8]> = Vec::with_capacity(columns.len());
     for _ in 0..items {
         pieces.clear();
@@ -595,11 +529,114 @@ fn mask(mut rest: &mut [u8], widths: &[usize], items: usize, chain: &mut Chain) 
     }
 }
 
-/// A record that is being read.
+/// Returns the columns of a record of `count` items, and the bytes of an item in each. The first column has
+/// the numbers of units, which are not masked.
+fn columns(record: &[u8], count: usize) -> Result<(&[u8], Vec<usize>), Error> {
+    let number = |bytes: &[u8]| bytes.last_chunk().map(|bytes| u32::from_le_bytes(*bytes) as usize);
+    let columns = number(record).filter(|&columns| columns < record.len() / NUMBER_BYTES);
+    let behind = NUMBER_BYTES * (columns.ok_or_else(In::broken)? + 1);
+    let (values, numbers) = record.split_at(record.len() - behind);
+    let numbers = &numbers[..behind - NUMBER_BYTES];
+    let mut widths = vec![0];
+    widths.extend(numbers.chunks(NUMBER_BYTES).filter_map(number));
+    let all = widths.iter().try_fold(0usize, |all, width| all.checked_add(width.checked_mul(count)?));
+    let clear = all.and_then(|all| values.len().checked_sub(all)).ok_or_else(In::broken)?;
+    if !clear.is_multiple_of(NUMBER_BYTES * count.max(1)) {
+        return Err(In::broken());
+    }
+    widths[0] = clear / count.max(1);
+    Ok((values, widths))
+}
+
+/// The plain values of some items of a batch, column after column. They may come from several records.
+struct Values {
+    items: usize,
+    /// The number of items that are there.
+    there: usize,
+    widths: Vec<usize>,
+    bytes: Zeroizing<Vec<u8>>,
+}
+
+impl Values {
+    /// Makes room for this many items.
+    fn of(items: usize) -> Self {
+        Values { items, there: 0, widths: Vec::new(), bytes: Zeroizing::default() }
+    }
+
+    /// Adds these items of the batch, which are in the record. `chain` must not be behind the first one.
+    fn add(&mut self, record: &Record, items: Range<u64>, chain: &mut Chain) -> Result<(), Error> {
+        chain.go_to(items.start)?;
+        let items = (items.start - record.first) as usize..(items.end - record.first) as usize;
+        self.unmask(&record.bytes, record.items as usize, items, chain)
+    }
+
+    /// Adds items of a record of `count` items, unmasked with the next keys.
+    fn unmask(
+        &mut self,
+        record: &[u8],
+        count: usize,
+        items: Range<usize>,
+        chain: &mut Chain,
+    ) -> Result<(), Error> {
+        let (mut from, widths) = columns(record, count)?;
+        if self.there == 0 {
+            let length = widths.iter().sum::<usize>().checked_mul(self.items).ok_or_else(In::broken)?;
+            (self.bytes, self.widths) = (Zeroizing::new(vec![0; length]), widths);
+        } else if widths != self.widths {
+            return Err(In::broken());
+        }
+        if items.end > count || items.len() > self.items - self.there {
+            return Err(In::broken());
+        }
+        let (mut to, mut masked) = (&mut self.bytes[..], Vec::with_capacity(self.widths.len()));
+        for (k, &width) in self.widths.iter().enumerate() {
+            let (column, behind) = to.split_at_mut(width * self.items);
+            let (source, others) = from.split_at(width * count);
+            let here = &mut column[width * self.there..][..width * items.len()];
+            here.copy_from_slice(&source[width * items.start..width * items.end]);
+            if k > 0 {
+                masked.push(here.chunks_mut(width.max(1)));
+            }
+            (to, from) = (behind, others);
+        }
+        mask(masked, items.len(), chain);
+        self.there += items.len();
+        Ok(())
+    }
+
+    fn decode<P: Records>(&self, context: &P::Context<'_>) -> Result<P, Error> {
+        if self.there == 0 || self.there < self.items {
+            return Err(missing());
+        }
+        let mut columns = In::new(&self.bytes);
+        let items = P::decode(context, self.items, &mut columns)?;
+        columns.end()?;
+        Ok(items)
+    }
+}
+
+/// Writes `items` in two records, of which the first has `first` items, and reads them again. Tests of a
+/// protocol's items use it.
+///
+/// # Errors
+/// As [`Records::encode`] and [`Records::decode`].
+#[doc(hidden)]
+pub fn rewritten<P: Records>(items: &P, first: usize, context: &P::Context<'_>) -> Result<P, Error> {
+    let (count, start) = (items.count(), Chain::random()?);
+    let (mut writing, mut reading, mut values) = (start.clone(), start, Values::of(count));
+    for range in [0..first, first..count] {
+        let mut out = Out::of(range.len());
+        items.encode(range.clone(), &mut out)?;
+        values.unmask(&out.masked(&mut writing), range.len(), 0..range.len(), &mut reading)?;
+    }
+    values.decode(context)
+}
+
+/// Columns that are being read.
 pub struct In<'a>(&'a [u8]);
 
 impl<'a> In<'a> {
-    /// Begins to read a record.
+    /// Begins to read columns.
     pub fn new(bytes: &'a [u8]) -> Self {
         In(bytes)
     }
@@ -624,7 +661,7 @@ impl<'a> In<'a> {
         Ok(values)
     }
 
-    /// Checks that the whole record was read.
+    /// Checks that everything was read.
     ///
     /// # Errors
     /// [`Error::Stock`] if bytes are left.
@@ -678,15 +715,16 @@ mod tests {
         let record = record(&mut chain);
         assert_eq!(chain.item(), 5);
         let read = |items: Range<usize>, chain: &mut Chain| {
-            let plain = unmasked(&record, 5, items.clone(), chain).unwrap();
-            let mut bytes = In::new(&plain);
+            let mut values = Values::of(items.len());
+            values.unmask(&record, 5, items.clone(), chain).unwrap();
+            let mut bytes = In::new(&values.bytes);
             let small = bytes.pods::<u8>(items.len()).unwrap();
             let large = bytes.pods::<u64>(3 * items.len()).unwrap();
             bytes.end().unwrap();
             (small, large)
         };
         for first in 0..5 {
-            for end in first..=5 {
+            for end in first + 1..=5 {
                 let mut chain = start.clone();
                 chain.go_to(first as u64).unwrap();
                 let (small, large) = read(first..end, &mut chain);
@@ -708,7 +746,7 @@ mod tests {
     fn row_25_other_columns_are_refused() {
         let whole = record(&mut Chain::random().unwrap());
         let read = |bytes: &[u8], count, items| {
-            unmasked(bytes, count, items, &mut Chain::random().unwrap()).map(drop)
+            Values::of(5).unmask(bytes, count, items, &mut Chain::random().unwrap())
         };
         assert!(read(&whole, 5, 0..5).is_ok());
         for (count, items) in [(4, 0..4), (6, 0..5), (usize::MAX, 0..1), (5, 0..6)] {

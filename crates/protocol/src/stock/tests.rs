@@ -97,15 +97,6 @@ impl Records for Pads {
     fn decode((): &(), count: usize, record: &mut In) -> Result<Self, Error> {
         Ok(Pads(record.pods(count)?))
     }
-
-    fn some(&self, items: Range<usize>) -> Self {
-        Pads(self.0[items].to_vec())
-    }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        self.0.extend(others.0);
-        Ok(())
-    }
 }
 
 pub(crate) struct Asks(pub usize);
@@ -736,14 +727,16 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     // A stream returns the same items, however many are requested at a time, and ends where the entry ends.
     let items = TakenItems::new(&store, &id, &taken);
     for most in 1..5 {
-        let (mut stream, mut all) = (items.stream::<Pads>(), Vec::new());
+        let (mut stream, mut all) = (items.stream(), Vec::new());
         while all.len() < 4 {
-            let some = stream.next(&(), most).unwrap().0;
+            let some = stream.next::<Pads>(&(), most).unwrap().0;
             assert!((1..=most).contains(&some.len()));
             all.extend(some);
         }
         assert_eq!(all, [10, 11, 12, 13]);
-        assert!(matches!(stream.next(&(), most), Err(Error::Stock(why)) if why.contains("lacks a record")));
+        assert!(
+            matches!(stream.next::<Pads>(&(), most), Err(Error::Stock(why)) if why.contains("lacks a record"))
+        );
     }
     assert!(store.read_at(&taken, serial, 3).is_ok());
     for other in [store.read_at(&taken, serial, 4), store.read_at(&taken, serial + 1, 0)] {

@@ -48,11 +48,6 @@ pub struct HashedWires {
 }
 
 impl HashedWires {
-    /// Returns the hashes of a range of wires.
-    pub fn range(&self, range: std::ops::Range<usize>) -> Self {
-        HashedWires { labels: self.labels.range(range.clone()), permutations: self.permutations.range(range) }
-    }
-
     /// Appends the hashes of other wires.
     pub fn append(&mut self, others: &HashedWires) {
         self.labels.append(&others.labels);

@@ -17,8 +17,6 @@
 //! a party that learns Δ learns every Δ_j from `S_j = Δ_j ⊕ Δ`, and then the bit of the garbler's label. An
 //! opened authenticator is checked completely (DUPLO, section 5.2).
 
-use std::ops::Range;
-
 use rayon::prelude::*;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -372,6 +370,7 @@ impl ReceivedAuthenticators<Shares> {
 }
 
 /// Buckets of input authenticators of one batch, at the evaluator.
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct InputBuckets {
     pub hasher: Hasher,
     pub size: usize,
@@ -388,30 +387,6 @@ pub(super) struct InputBuckets {
 impl InputBuckets {
     pub fn buckets(&self) -> usize {
         self.to_wires.len()
-    }
-
-    /// Selects a range of the buckets.
-    pub fn slice(&self, buckets: Range<usize>) -> Self {
-        let all = buckets.start * self.size..buckets.end * self.size;
-        let others = buckets.start * (self.size - 1)..buckets.end * (self.size - 1);
-        InputBuckets {
-            hasher: self.hasher.clone(),
-            size: self.size,
-            numbers: self.numbers[all.clone()].to_vec(),
-            hashes: self.hashes[all.clone()].to_vec(),
-            delta_differences: self.delta_differences[all].to_vec(),
-            solderings: self.solderings[others].to_vec(),
-            to_wires: self.to_wires[buckets].to_vec(),
-        }
-    }
-
-    /// Appends other items of the same batch.
-    pub fn append(&mut self, others: Self) {
-        self.numbers.extend(others.numbers);
-        self.hashes.extend(others.hashes);
-        self.delta_differences.extend(others.delta_differences);
-        self.solderings.extend(others.solderings);
-        self.to_wires.extend(others.to_wires);
     }
 
     /// Solders a label on the head of a bucket to another authenticator of the bucket.
@@ -523,7 +498,7 @@ mod tests {
             let (good, head) = bucket(size, delta, &mut rng);
             for (label, first) in head.into_iter().flat_map(|label| (0..size).map(move |k| (label, k))) {
                 for accepting in [size / 2, size / 2 + 1] {
-                    let mut bad = good.slice(0..1);
+                    let mut bad = good.clone();
                     // The authenticators from number `first` on, except `accepting` ones, refuse both labels.
                     for k in (0..size - accepting).map(|k| (first + k) % size) {
                         bad.hashes[k] = Authenticator::default();
@@ -547,7 +522,7 @@ mod tests {
             assert!(!good.recover(&[head[1]], rng.delta())[0], "another offset tells nothing");
             for ones in [size / 2, size / 2 + 1] {
                 for first in 0..size {
-                    let mut bad = good.slice(0..1);
+                    let mut bad = good.clone();
                     // The authenticators from number `first` on, except `ones` of them, get the label of 0.
                     // The head gets the label to recover from.
                     let others: Vec<usize> = (0..size - ones).map(|k| (first + k) % size).collect();

@@ -349,33 +349,6 @@ impl AndBuckets {
     pub fn count(&self) -> usize {
         self.numbers.len() / self.sizes[0]
     }
-
-    /// Selects a range of the buckets.
-    pub fn slice(&self, buckets: Range<usize>) -> Self {
-        let [beta, alpha] = self.sizes;
-        let of = |each: usize| buckets.start * each..buckets.end * each;
-        AndBuckets {
-            gates: self.gates.clone(),
-            sizes: self.sizes,
-            numbers: self.numbers[of(beta)].to_vec(),
-            tables: self.tables[of(beta)].to_vec(),
-            guards: self.guards[of(alpha)].to_vec(),
-            hashes: self.hashes[of(alpha)].to_vec(),
-            hasher: self.hasher.clone(),
-            gate_solderings: self.gate_solderings[of(beta - 1)].to_vec(),
-            guard_solderings: self.guard_solderings[of(alpha)].to_vec(),
-        }
-    }
-
-    /// Appends other items of the same batch.
-    pub fn append(&mut self, others: Self) {
-        self.numbers.extend(others.numbers);
-        self.tables.extend(others.tables);
-        self.guards.extend(others.guards);
-        self.hashes.extend(others.hashes);
-        self.gate_solderings.extend(others.gate_solderings);
-        self.guard_solderings.extend(others.guard_solderings);
-    }
 }
 
 /// The data that the evaluator received after its challenge, for the claims and for the evaluation.

@@ -5,7 +5,6 @@ use crate::layout::{Layout, PartyInputs};
 use crate::setup::{Evaluator, Garbler};
 use crate::{decode, evaluate, prepare};
 use brickwork_base::{Error, Party};
-use brickwork_protocol::stock::ots::{EvaluatorOts, GarblerOts};
 use brickwork_protocol::stock::records::TakenStream;
 
 /// Garbles all executions, with new OTs or with OTs from a store. Returns the garbler's outputs.
@@ -13,7 +12,7 @@ pub(super) fn garbler(
     party: &mut Garbler,
     layout: &Layout,
     mut inputs: PartyInputs,
-    mut stock: Option<TakenStream<GarblerOts>>,
+    mut stock: Option<TakenStream>,
 ) -> Result<Vec<bool>, Error> {
     let mut outputs = layout.outputs(Party::Garbler);
     for chunk in layout.chunks() {
@@ -29,7 +28,7 @@ pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
     mut inputs: PartyInputs,
-    mut stock: Option<TakenStream<EvaluatorOts>>,
+    mut stock: Option<TakenStream>,
 ) -> Result<Vec<bool>, Error> {
     let mut outputs = layout.outputs(Party::Evaluator);
     for chunk in layout.chunks() {

@@ -23,7 +23,7 @@ use brickwork_protocol::stock::records::TakenStream;
 pub(super) fn garbler(
     party: &mut Garbler,
     chunk: &Chunk,
-    stock: Option<&mut TakenStream<GarblerOts>>,
+    stock: Option<&mut TakenStream>,
 ) -> Result<Labels, Error> {
     party.run.phase("prepare");
     let count = chunk.count() * chunk.layout.evaluator_inputs();
@@ -36,7 +36,7 @@ pub(super) fn garbler(
     let corrections = unpack(&party.run.channel.receive(msg::CORRECTIONS, count.div_ceil(8))?, count)?;
     let mut labels = Labels::new(Vec::with_capacity(count));
     while labels.len() < count {
-        let ots = stock.next(&(), count - labels.len())?;
+        let ots = stock.next::<GarblerOts>(&(), count - labels.len())?;
         labels.extend_from_slice(&ots.0);
     }
     let delta = party.delta();
@@ -50,7 +50,7 @@ pub(super) fn evaluator(
     party: &mut Evaluator,
     chunk: &Chunk,
     input: &[bool],
-    stock: Option<&mut TakenStream<EvaluatorOts>>,
+    stock: Option<&mut TakenStream>,
 ) -> Result<Labels, Error> {
     party.run.phase("prepare");
     let count = chunk.count() * chunk.layout.evaluator_inputs();
@@ -64,7 +64,7 @@ pub(super) fn evaluator(
     };
     let mut labels = Labels::new(Vec::with_capacity(count));
     while labels.len() < count {
-        let ots = stock.next(&(), count - labels.len())?;
+        let ots = stock.next::<EvaluatorOts>(&(), count - labels.len())?;
         bits[labels.len()..].iter_mut().zip(ots.choices.iter()).for_each(|(bit, choice)| *bit ^= choice);
         labels.extend_from_slice(&ots.labels);
     }

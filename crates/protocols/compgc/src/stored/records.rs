@@ -43,7 +43,7 @@ pub struct EvaluatorCopies {
 }
 
 /// Returns the range of the values of some copies, if each copy has `each` values.
-fn values(copies: &Range<usize>, each: usize) -> Range<usize> {
+pub fn values(copies: &Range<usize>, each: usize) -> Range<usize> {
     copies.start * each..copies.end * each
 }
 
@@ -65,24 +65,6 @@ impl Records for GarblerCopies {
         let (inputs, outputs) = (labels(shape.inputs)?, labels(shape.outputs)?);
         Ok(GarblerCopies { shape, count, inputs, outputs })
     }
-
-    fn some(&self, items: Range<usize>) -> Self {
-        GarblerCopies {
-            shape: self.shape,
-            count: items.len(),
-            inputs: Labels::new(self.inputs[values(&items, self.shape.inputs)].to_vec()),
-            outputs: Labels::new(self.outputs[values(&items, self.shape.outputs)].to_vec()),
-        }
-    }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        // Growing the list in place would leave copies of secret labels in freed memory, so a new list is
-        // allocated.
-        self.count += others.count;
-        self.inputs = Labels::new([&self.inputs[..], &others.inputs].concat());
-        self.outputs = Labels::new([&self.outputs[..], &others.outputs].concat());
-        Ok(())
-    }
 }
 
 impl Records for EvaluatorCopies {
@@ -99,16 +81,5 @@ impl Records for EvaluatorCopies {
 
     fn decode(&shape: &Shape, count: usize, record: &mut In) -> Result<Self, Error> {
         Ok(EvaluatorCopies { shape, count, tables: record.pods(count * shape.tables)? })
-    }
-
-    fn some(&self, items: Range<usize>) -> Self {
-        let tables = self.tables[values(&items, self.shape.tables)].to_vec();
-        EvaluatorCopies { shape: self.shape, count: items.len(), tables }
-    }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        self.count += others.count;
-        self.tables.extend_from_slice(&others.tables);
-        Ok(())
     }
 }

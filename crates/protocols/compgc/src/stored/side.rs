@@ -2,9 +2,10 @@
 //! roles differ; they share all other code.
 
 use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
 
 use super::needs::{COPIES, Execution, Filling, OTS};
-use super::records::{EvaluatorCopies, GarblerCopies, Shape};
+use super::records::{EvaluatorCopies, GarblerCopies, Shape, values};
 use crate::layout::{LANES, Layout};
 use crate::preprocess::{Copy, Garbled, Received, side_by_side};
 use crate::report::CompGc;
@@ -13,6 +14,7 @@ use crate::{msg, online};
 use brickwork_base::Error;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Circuit, Component};
+use brickwork_kernels::SecretBlocks;
 use brickwork_primitives::Labels;
 use brickwork_primitives::garbling::Schedule;
 use brickwork_primitives::ot::extension;
@@ -23,10 +25,13 @@ use brickwork_protocol::stock::records::{Batches, Keeper, Records, TakenItems};
 use brickwork_protocol::{Metered, SessionId, Terms};
 use brickwork_store::{Batch, Serial};
 
-/// The copy that a slot uses, and this party's data about it.
+/// The copy that a slot uses: one of those that the program takes from a batch.
 pub struct TakenCopy<P> {
     copy: Copy,
-    held: P,
+    /// This party's data about all these copies.
+    batch: Rc<P>,
+    /// The place of the copy among them.
+    place: usize,
 }
 
 /// A party's part of the OTs, and its operations with them and with copies.
@@ -44,7 +49,7 @@ pub trait Role: OtEnd {
     fn execute(
         session: &mut Session<Self>,
         job: &Execution,
-        ots: Self::Ots,
+        ots: Vec<Self::Ots>,
         copies: Vec<TakenCopy<Self::Copies>>,
     ) -> Result<Vec<bool>, Error>;
 }
@@ -83,7 +88,7 @@ impl Role for extension::Sender {
     fn execute(
         session: &mut Session<Self>,
         job: &Execution,
-        ots: GarblerOts,
+        ots: Vec<GarblerOts>,
         copies: Vec<TakenCopy<GarblerCopies>>,
     ) -> Result<Vec<bool>, Error> {
         let layout = job.layout;
@@ -92,15 +97,18 @@ impl Role for extension::Sender {
         let mut wires = Labels::zeros(layout.program.wires());
         wires[..layout.garbler_inputs()].iter_mut().for_each(|label| *label = session.rng.label());
         let mut inputs = Labels::with_capacity(layout.slot_inputs());
-        for (slot, TakenCopy { held, .. }) in copies.iter().enumerate() {
-            inputs.extend_from_slice(&held.inputs);
-            wires[layout.slot_outputs(slot)].copy_from_slice(&held.outputs);
+        for (slot, TakenCopy { batch, place, .. }) in copies.iter().enumerate() {
+            let copy = *place..place + 1;
+            inputs.extend_from_slice(&batch.inputs[values(&copy, batch.shape.inputs)]);
+            let outputs = &batch.outputs[values(&copy, batch.shape.outputs)];
+            wires[layout.slot_outputs(slot)].copy_from_slice(outputs);
         }
+        let ots = SecretBlocks::new(ots.iter().map(|some| &some.0[..]).collect::<Vec<_>>().concat());
         for link in layout.links.iter().filter(|link| link.free) {
             let from = link.from as usize;
             wires[from..from + link.wires].copy_from_slice(&inputs[link.to..link.to + link.wires]);
         }
-        online::garbler(session, layout, Garbled { ots: ots.0, wires, inputs }, job.input)
+        online::garbler(session, layout, Garbled { ots, wires, inputs }, job.input)
     }
 }
 
@@ -127,16 +135,20 @@ impl Role for extension::Receiver {
     fn execute(
         session: &mut Session<Self>,
         job: &Execution,
-        ots: EvaluatorOts,
+        ots: Vec<EvaluatorOts>,
         taken: Vec<TakenCopy<EvaluatorCopies>>,
     ) -> Result<Vec<bool>, Error> {
         let layout = job.layout;
         session.schedules = setup::schedules(layout);
         let mut tables = vec![0; layout.table_bytes()];
-        for (slot, TakenCopy { held, .. }) in taken.iter().enumerate() {
-            tables[layout.tables[slot].clone()].copy_from_slice(&held.tables);
+        for (slot, TakenCopy { batch, place, .. }) in taken.iter().enumerate() {
+            let copy = &batch.tables[values(&(*place..place + 1), batch.shape.tables)];
+            tables[layout.tables[slot].clone()].copy_from_slice(copy);
         }
-        let EvaluatorOts { choices, mut labels } = ots;
+        let choices =
+            SecretBlocks::new(ots.iter().map(|some| &some.choices[..]).collect::<Vec<_>>().concat());
+        let mut labels =
+            SecretBlocks::new(ots.iter().map(|some| &some.labels[..]).collect::<Vec<_>>().concat());
         // A program without slots and inputs takes one OT, which is no input. It is left out here.
         labels.truncate(layout.evaluator_inputs());
         let copies = taken.iter().map(|taken| taken.copy).collect();
@@ -153,7 +165,8 @@ pub enum Made<C: Role> {
 
 /// The items that a program runs on.
 struct Material<C: Role> {
-    ots: C::Ots,
+    /// The OTs, batch by batch.
+    ots: Vec<C::Ots>,
     /// The copy of each slot.
     copies: Vec<TakenCopy<C::Copies>>,
 }
@@ -164,16 +177,12 @@ fn read<C: Role>(items: &TakenItems, layout: &Layout) -> Result<Material<C>, Err
     let components = layout.program.components().iter();
     let shapes: HashMap<[u8; 32], Shape> =
         components.map(|component| (component.digest(), Shape::of(&component.circuit))).collect();
-    let mut ots: Option<C::Ots> = None;
+    let mut ots = Vec::new();
     let mut copies: HashMap<[u8; 32], VecDeque<TakenCopy<C::Copies>>> = HashMap::new();
     items.each(|batch| {
         let Batch { kind, component, header, .. } = batch.batch;
         if *kind == OTS {
-            let more = batch.assemble::<C::Ots>(&())?;
-            match &mut ots {
-                None => ots = Some(more),
-                Some(ots) => ots.append(more)?,
-            }
+            ots.push(batch.assemble(&())?);
             return Ok(());
         }
         let malformed = || Error::Stock("a stored batch of components is malformed".into());
@@ -181,11 +190,12 @@ fn read<C: Role>(items: &TakenItems, layout: &Layout) -> Result<Material<C>, Err
         let shape = *shapes.get(component).ok_or_else(malformed)?;
         let numbers = batch.items().iter().cloned().flatten().map(u32::try_from);
         let numbers = numbers.collect::<Result<Vec<u32>, _>>().map_err(|_| malformed())?;
-        let held = batch.assemble::<C::Copies>(&shape)?;
-        let each = numbers
-            .into_iter()
-            .enumerate()
-            .map(|(k, number)| TakenCopy { copy: Copy { start, number }, held: held.some(k..k + 1) });
+        let all = Rc::new(batch.assemble::<C::Copies>(&shape)?);
+        let each = numbers.into_iter().enumerate().map(|(place, number)| TakenCopy {
+            copy: Copy { start, number },
+            batch: all.clone(),
+            place,
+        });
         copies.entry(*component).or_default().extend(each);
         Ok(())
     })?;
@@ -193,7 +203,7 @@ fn read<C: Role>(items: &TakenItems, layout: &Layout) -> Result<Material<C>, Err
     let slots = (0..layout.program.slot_count()).map(|slot| next(layout.component(slot).1));
     let slots: Option<Vec<_>> = slots.collect();
     let slots = slots.ok_or_else(|| Error::Stock("a stored batch lacks a copy of a component".into()))?;
-    Ok(Material { ots: ots.unwrap_or_default(), copies: slots })
+    Ok(Material { ots, copies: slots })
 }
 
 impl Plain for CompGc {

@@ -155,10 +155,6 @@ impl Records for GarblerAuthenticators {
         self.len()
     }
 
-    fn some(&self, items: Range<usize>) -> Self {
-        self.slice(items)
-    }
-
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
         out.pods(&self.at.items[items]);
         Ok(())
@@ -174,11 +170,6 @@ impl Records for GarblerAuthenticators {
             wires: CommitmentRow::default(),
             offsets: CommitmentRow::default(),
         })
-    }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        self.at.items.extend(&others.at.items);
-        Ok(())
     }
 
     /// Recomputes the heads: plain authenticators are random; input authenticators follow from their random
@@ -223,10 +214,6 @@ impl Records for GarblerComponent {
         self.len()
     }
 
-    fn some(&self, items: Range<usize>) -> Self {
-        self.slice(items)
-    }
-
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
         let outputs = self.batch.shape.outputs;
         out.pods(&self.batch.at.items[items.clone()]);
@@ -246,12 +233,6 @@ impl Records for GarblerComponent {
             batch: GarblerBatch { origin, component: *digest, shape, at, inputs, offsets },
             authenticators,
         })
-    }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        self.batch.shape.batch.buckets += others.batch.shape.batch.buckets;
-        self.batch.at.items.extend(&others.batch.at.items);
-        self.authenticators.append(others.authenticators)
     }
 
     fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
@@ -276,10 +257,6 @@ impl Records for GarblerInputOts {
         self.len()
     }
 
-    fn some(&self, items: Range<usize>) -> Self {
-        self.slice(items)
-    }
-
     /// The labels are stored, because they cannot be recomputed: they depend on messages of the evaluator.
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
         out.pods(&self.at.items[items.clone()]);
@@ -291,13 +268,6 @@ impl Records for GarblerInputOts {
         let at = context.header.places(context.header.rows.last(), count, bytes)?;
         let committed = Committed { values: bytes.pods(count)?, shares: Shares::default() };
         Ok(GarblerInputOts { at, committed: committed.into(), wires: CommitmentRow::default() })
-    }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        self.at.items.extend(&others.at.items);
-        self.committed.append(&others.committed);
-        self.wires.append(&others.wires);
-        Ok(())
     }
 
     fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
@@ -320,10 +290,6 @@ impl Records for EvaluatorAuthenticators {
 
     fn count(&self) -> usize {
         self.len()
-    }
-
-    fn some(&self, items: Range<usize>) -> Self {
-        self.slice(items)
     }
 
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
@@ -369,17 +335,6 @@ impl Records for EvaluatorAuthenticators {
             },
         })
     }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        let AuthenticatorRows { indices, hashes, delta_differences, solderings } = &others.rows;
-        self.rows.indices.append(indices)?;
-        self.rows.hashes.append(hashes)?;
-        self.wires.append(&others.wires);
-        self.offsets.append(&others.offsets);
-        self.head_delta_differences.extend(&others.head_delta_differences);
-        self.rows.delta_differences.append(delta_differences)?;
-        self.rows.solderings.append(solderings)
-    }
 }
 
 impl Stored for EvaluatorComponent {
@@ -397,10 +352,6 @@ impl Records for EvaluatorComponent {
 
     fn count(&self) -> usize {
         self.len()
-    }
-
-    fn some(&self, items: Range<usize>) -> Self {
-        self.slice(items)
     }
 
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
@@ -444,19 +395,6 @@ impl Records for EvaluatorComponent {
         Ok(EvaluatorComponent { batch, authenticators, output_solderings })
     }
 
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        let b = others.batch;
-        self.batch.shape.batch.buckets += b.shape.batch.buckets;
-        self.batch.copies.extend(&b.copies);
-        self.batch.tables = Tables::elsewhere([self.batch.tables.ranks(), b.tables.ranks()].concat());
-        self.batch.inputs.append(&b.inputs);
-        self.batch.offsets.append(&b.offsets);
-        self.batch.delta_differences.extend(&b.delta_differences);
-        self.batch.solderings.append(&b.solderings)?;
-        self.output_solderings.append(&others.output_solderings)?;
-        self.authenticators.append(others.authenticators)
-    }
-
     fn take_segment(&mut self) -> Option<BatchWriter> {
         let ranks = self.batch.tables.ranks().to_vec();
         std::mem::replace(&mut self.batch.tables, Tables::elsewhere(ranks)).into_segment()
@@ -484,10 +422,6 @@ impl Records for EvaluatorInputOts {
         self.len()
     }
 
-    fn some(&self, items: Range<usize>) -> Self {
-        self.slice(items)
-    }
-
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
         out.pods(self.committed.slice(items.clone()).words());
         out.pods(self.wires.slice(items.clone()).words());
@@ -505,12 +439,6 @@ impl Records for EvaluatorInputOts {
             labels: bytes.pods(count)?.into(),
         })
     }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        let mine = std::mem::replace(self, EvaluatorInputOts::join(Vec::new()));
-        *self = EvaluatorInputOts::join(vec![mine, others]);
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -519,6 +447,7 @@ mod tests {
     use crate::adversary::harness::pair;
     use crate::instance::level;
     use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing};
+    use brickwork_protocol::stock::records::rewritten;
 
     const ITEMS: usize = 5;
 
@@ -526,25 +455,18 @@ mod tests {
     /// begins.
     fn cut_and_joined<P: Stored>(context: &Context) {
         let bytes: Vec<u8> = (0..1 << 14).map(|k: u32| (k * k / 32) as u8).collect();
-        let write = |all: &P, items: Range<usize>| {
-            let mut out = Out::of(items.len());
-            all.encode(items, &mut out).unwrap();
+        let write = |all: &P| {
+            let mut out = Out::of(ITEMS);
+            all.encode(0..ITEMS, &mut out).unwrap();
             out.plain()
         };
         let whole = P::decode(context, ITEMS, &mut In::new(&bytes)).unwrap();
-        let record = write(&whole, 0..ITEMS);
+        let record = write(&whole);
         assert!(!record.is_empty() && bytes.starts_with(&record));
         for at in 1..ITEMS {
-            let [mut joined, rest] = [0..at, at..ITEMS].map(|items| {
-                let (count, record) = (items.len(), write(&whole, items));
-                let mut bytes = In::new(&record);
-                let part = P::decode(context, count, &mut bytes).unwrap();
-                bytes.end().unwrap();
-                part
-            });
-            joined.append(rest).unwrap();
-            assert_eq!(joined.len(), ITEMS);
-            assert_eq!(*write(&joined, 0..ITEMS), *record, "the second begins at {at}");
+            let again = rewritten(&whole, at, context).unwrap();
+            assert_eq!(again.len(), ITEMS);
+            assert_eq!(*write(&again), *record, "the second begins at {at}");
         }
     }
 

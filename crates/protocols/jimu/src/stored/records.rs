@@ -208,19 +208,6 @@ impl Records for GarblerItems {
         let permutations = read_words(record, level.permutations.l(), count * shape.permutations())?;
         Ok(GarblerItems { shape, labels, permutations })
     }
-
-    fn some(&self, items: Range<usize>) -> Self {
-        GarblerItems {
-            shape: self.shape,
-            labels: self.labels.range(values(&items, self.shape.labels())),
-            permutations: self.permutations.range(values(&items, self.shape.permutations())),
-        }
-    }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        self.add(&others);
-        Ok(())
-    }
 }
 
 /// Buckets of gates of one batch, as the evaluator keeps them.
@@ -340,31 +327,6 @@ impl Records for EvaluatorGates {
         Ok(EvaluatorGates { bucket, hashes, numbers, rows, left, short, outputs, garbling: None })
     }
 
-    fn some(&self, items: Range<usize>) -> Self {
-        let others = values(&items, self.bucket - 1);
-        EvaluatorGates {
-            bucket: self.bucket,
-            hashes: self.hashes.range(values(&items, 3)),
-            numbers: self.numbers[values(&items, self.bucket)].to_vec(),
-            rows: self.rows.range(values(&items, 2 * self.bucket)),
-            left: self.left.range(others.clone()),
-            short: self.short.each_ref().map(|short| Zeroizing::new(short[others.clone()].to_vec())),
-            outputs: self.outputs.range(others),
-            garbling: None,
-        }
-    }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        self.hashes.append(&others.hashes);
-        self.numbers.extend(&others.numbers);
-        self.rows.append(&others.rows);
-        self.left.append(&others.left);
-        // These values are not secret, so copies of them may stay in freed memory.
-        self.short.iter_mut().zip(&others.short).for_each(|(mine, others)| mine.extend_from_slice(others));
-        self.outputs.append(&others.outputs);
-        Ok(())
-    }
-
     fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
         self.garbling = Some(context.garbling()?);
         Ok(())
@@ -432,42 +394,6 @@ impl Records for EvaluatorCopies {
         })
     }
 
-    fn some(&self, items: Range<usize>) -> Self {
-        let Shape { inputs, outputs, .. } = self.shape;
-        let copies = values(&items, self.bucket);
-        let of_outputs = values(&copies, outputs);
-        EvaluatorCopies {
-            shape: self.shape,
-            bucket: self.bucket,
-            hashes: self.hashes.range(values(&items, inputs + outputs)),
-            numbers: self.numbers[copies.clone()].to_vec(),
-            tables: self.tables[self.tables_of(&items)].to_vec(),
-            offsets: self.offsets.range(copies.clone()),
-            outputs: self.outputs.range(of_outputs.clone()),
-            back: Back {
-                offsets: Zeroizing::new(self.back.offsets[copies].to_vec()),
-                outputs: Zeroizing::new(self.back.outputs[of_outputs.clone()].to_vec()),
-                bits: Zeroizing::new(self.back.bits[of_outputs].to_vec()),
-            },
-            within: Zeroizing::new(self.within[values(&items, (self.bucket - 1) * inputs)].to_vec()),
-            garbling: None,
-        }
-    }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        self.hashes.append(&others.hashes);
-        self.numbers.extend(&others.numbers);
-        self.tables.extend(&others.tables);
-        self.offsets.append(&others.offsets);
-        self.outputs.append(&others.outputs);
-        // These values are not secret, so copies of them may stay in freed memory.
-        self.back.offsets.extend_from_slice(&others.back.offsets);
-        self.back.outputs.extend_from_slice(&others.back.outputs);
-        self.back.bits.extend_from_slice(&others.back.bits);
-        self.within.extend_from_slice(&others.within);
-        Ok(())
-    }
-
     fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
         let (copies, blocks) = (context.header.bucketing()?.copies() as usize, context.level.blocks());
         let garbling = ComponentGarbling::new(context.circuit()?, context.header.start, copies, blocks);
@@ -501,15 +427,6 @@ impl Records for EvaluatorInputs {
 
     fn decode(context: &Context<'_>, count: usize, record: &mut In) -> Result<Self, Error> {
         context.read_wires(record, count).map(EvaluatorInputs)
-    }
-
-    fn some(&self, items: Range<usize>) -> Self {
-        EvaluatorInputs(self.0.range(items))
-    }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        self.0.append(&others.0);
-        Ok(())
     }
 }
 
@@ -557,19 +474,6 @@ impl Records for EvaluatorOts {
         }
         Ok(EvaluatorOts { hashes, choices, labels: read_words(record, context.level.labels.l(), count)? })
     }
-
-    fn some(&self, items: Range<usize>) -> Self {
-        EvaluatorOts {
-            hashes: self.hashes.range(items.clone()),
-            choices: SecretBlocks::new(self.choices[items.clone()].to_vec()),
-            labels: self.labels.range(items),
-        }
-    }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        self.add(&others);
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -580,6 +484,7 @@ mod tests {
     use brickwork_base::random::Rng;
     use brickwork_circuit::{Builder, Component, Port, Type};
     use brickwork_primitives::cut_and_choose::Bucketing;
+    use brickwork_protocol::stock::records::rewritten;
     use brickwork_testing::Replayable as _;
 
     use crate::buckets::tests::Hash;
@@ -701,24 +606,15 @@ mod tests {
             circuit: Some(&component.circuit),
             hashes: Some([&hashes[0].receiver.0, &hashes[1].receiver.0]),
         };
-        let write = |all: &EvaluatorCopies, items: Range<usize>| {
-            let mut out = Out::of(items.len());
-            all.encode(items, &mut out).unwrap();
+        let write = |all: &EvaluatorCopies| {
+            let mut out = Out::of(ITEMS);
+            all.encode(0..ITEMS, &mut out).unwrap();
             out.plain()
         };
-        let record = write(&whole, 0..ITEMS);
         for at in 1..ITEMS {
-            let [mut joined, rest] = [0..at, at..ITEMS].map(|items| {
-                let (count, record) = (items.len(), write(&whole, items));
-                let mut bytes = In::new(&record);
-                let part = EvaluatorCopies::decode(&context, count, &mut bytes).unwrap();
-                bytes.end().unwrap();
-                part
-            });
-            joined.append(rest).unwrap();
-            assert_eq!(joined.count(), ITEMS);
-            assert_eq!(*write(&joined, 0..ITEMS), *record, "the second begins at {at}");
-            assert_eq!(*write(&whole.some(at..ITEMS), 0..ITEMS - at), *write(&whole, at..ITEMS));
+            let again = rewritten(&whole, at, &context).unwrap();
+            assert_eq!(again.count(), ITEMS);
+            assert_eq!(*write(&again), *write(&whole), "the second begins at {at}");
         }
     }
 }

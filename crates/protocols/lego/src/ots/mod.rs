@@ -14,8 +14,6 @@
 
 mod random;
 
-use std::ops::Range;
-
 use crate::hooks::Point;
 use crate::setup::{Evaluator, Garbler};
 use crate::{Cheat, msg};
@@ -168,16 +166,6 @@ impl EvaluatorOts {
             wires: Shares::default(),
             choices: SecretBlocks::default(),
             labels: Labels::default(),
-        }
-    }
-
-    /// Selects a range of the OTs.
-    pub fn slice(&self, items: Range<usize>) -> Self {
-        EvaluatorOts {
-            committed: self.committed.slice(items.clone()),
-            wires: self.wires.slice(items.clone()),
-            choices: SecretBlocks::new(self.choices[items.clone()].to_vec()),
-            labels: Labels::new(self.labels[items].to_vec()),
         }
     }
 

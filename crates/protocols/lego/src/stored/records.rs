@@ -48,8 +48,13 @@ impl<'a> Context<'a> {
         self.garbler.ok_or_else(|| Error::Stock("the batch belongs to the other role".into()))
     }
 
-    fn layout(&self) -> Result<&'a Layout<'a>, Error> {
-        self.layout.ok_or_else(|| Error::Stock("the batch has items of another kind".into()))
+    /// Returns the layout of the built program. A batch has exactly one.
+    fn built(&self, count: usize) -> Result<&'a Layout<'a>, Error> {
+        match self.layout {
+            Some(layout) if count == 1 => Ok(layout),
+            Some(_) => Err(Error::Stock("the batch has several built programs".into())),
+            None => Err(Error::Stock("the batch has items of another kind".into())),
+        }
     }
 
     fn hasher(&self, kind: AuthenticatorKind, made: u64) -> Hasher {
@@ -177,16 +182,6 @@ impl Records for GarblerHeads {
         Ok(GarblerHeads { at, start, made, ..GarblerHeads::none() })
     }
 
-    fn some(&self, items: Range<usize>) -> Self {
-        let GarblerHeads { start, made, .. } = *self;
-        GarblerHeads { at: self.at.slice(items), start, made, ..GarblerHeads::none() }
-    }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        self.at.items.extend(&others.at.items);
-        Ok(())
-    }
-
     /// The commitments to inputs are random. The commitments to outputs follow when the gates are garbled
     /// again.
     fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
@@ -223,18 +218,6 @@ impl Records for GarblerInputs {
         Ok(GarblerInputs { at, made, inputs_row, buckets, ..GarblerInputs::none() })
     }
 
-    fn some(&self, items: Range<usize>) -> Self {
-        let GarblerInputs { made, inputs_row, .. } = *self;
-        let buckets = self.buckets[items.clone()].to_vec();
-        GarblerInputs { at: self.at.slice(items), made, inputs_row, buckets, ..GarblerInputs::none() }
-    }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        self.at.items.extend(&others.at.items);
-        self.buckets.extend(&others.buckets);
-        Ok(())
-    }
-
     /// Offsets are random, and the values of the heads' wires follow from the offsets.
     fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
         let (committer, _) = context.garbler()?;
@@ -269,17 +252,6 @@ impl Records for GarblerOts {
         Ok(GarblerOts { at, labels, ..GarblerOts::none() })
     }
 
-    fn some(&self, items: Range<usize>) -> Self {
-        let labels = Labels::new(self.labels[items.clone()].to_vec());
-        GarblerOts { at: self.at.slice(items), labels, ..GarblerOts::none() }
-    }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        self.at.items.extend(&others.at.items);
-        self.labels = Labels::new([&self.labels[..], &others.labels].concat());
-        Ok(())
-    }
-
     fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
         let (committer, _) = context.garbler()?;
         let (numbers, [committed, wires]) = (self.at.numbers(1), self.at.rows);
@@ -309,8 +281,8 @@ impl Records for GarblerReady {
         Ok(())
     }
 
-    fn decode(context: &Context<'_>, _: usize, record: &mut In) -> Result<Self, Error> {
-        let layout = context.layout()?;
+    fn decode(context: &Context<'_>, count: usize, record: &mut In) -> Result<Self, Error> {
+        let layout = context.built(count)?;
         let (inputs, ots) = (layout.garbler, layout.evaluator);
         let (wires, deltas) = (Labels::new(record.pods(inputs)?), Labels::new(record.pods(inputs)?));
         let heads = wires.iter().zip(deltas.iter());
@@ -321,14 +293,6 @@ impl Records for GarblerReady {
         let outputs = context.committed(record, layout.outputs.len())?;
         let ots = GarblerOts { at: Places::default(), labels, committed, wires };
         Ok(GarblerReady { heads, ots, outputs })
-    }
-
-    fn some(&self, _: Range<usize>) -> Self {
-        unreachable!("a batch must have exactly one built program")
-    }
-
-    fn append(&mut self, _: Self) -> Result<(), Error> {
-        Err(Error::Stock("the batch has several built programs".into()))
     }
 }
 
@@ -357,18 +321,6 @@ impl Records for EvaluatorGates {
         let heads = [context.shares(record, 2 * count)?, context.shares(record, count)?];
         Ok(EvaluatorGates { heads, buckets: context.buckets(record, &part(context.header, true, count)?)? })
     }
-
-    fn some(&self, items: Range<usize>) -> Self {
-        let [inputs, outputs] = &self.heads;
-        let heads = [inputs.slice(values(&items, 2)), outputs.slice(items.clone())];
-        EvaluatorGates { heads, buckets: self.buckets.slice(items) }
-    }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        self.heads.iter_mut().zip(&others.heads).for_each(|(mine, others)| mine.append(others));
-        self.buckets.append(others.buckets);
-        Ok(())
-    }
 }
 
 /// The evaluator's data about buckets of input authenticators of one batch.
@@ -394,16 +346,6 @@ impl Records for EvaluatorInputs {
         let wires = context.shares(record, count)?;
         Ok(EvaluatorInputs { wires, buckets: context.inputs(record, &part(context.header, false, count)?)? })
     }
-
-    fn some(&self, items: Range<usize>) -> Self {
-        EvaluatorInputs { wires: self.wires.slice(items.clone()), buckets: self.buckets.slice(items) }
-    }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        self.wires.append(&others.wires);
-        self.buckets.append(others.buckets);
-        Ok(())
-    }
 }
 
 impl Records for EvaluatorOts {
@@ -420,15 +362,6 @@ impl Records for EvaluatorOts {
 
     fn decode(context: &Context<'_>, count: usize, record: &mut In) -> Result<Self, Error> {
         read_ots(context, count, record)
-    }
-
-    fn some(&self, items: Range<usize>) -> Self {
-        self.slice(items)
-    }
-
-    fn append(&mut self, others: Self) -> Result<(), Error> {
-        EvaluatorOts::append(self, &others);
-        Ok(())
     }
 }
 
@@ -486,8 +419,8 @@ impl Records for EvaluatorReady {
         Ok(())
     }
 
-    fn decode(context: &Context<'_>, _: usize, record: &mut In) -> Result<Self, Error> {
-        let layout = context.layout()?;
+    fn decode(context: &Context<'_>, count: usize, record: &mut In) -> Result<Self, Error> {
+        let layout = context.built(count)?;
         let (mut gates, mut inputs) = (Vec::new(), Vec::new());
         for part in &context.header.parts {
             let sizes = if part.gates { &part.sizes[..] } else { &part.sizes[..1] };
@@ -513,13 +446,5 @@ impl Records for EvaluatorReady {
         };
         let outputs = context.shares(record, layout.outputs.len())?;
         Ok(EvaluatorReady { joined: Joined { gates, inputs, solderings }, ots, outputs })
-    }
-
-    fn some(&self, _: Range<usize>) -> Self {
-        unreachable!("a batch must have exactly one built program")
-    }
-
-    fn append(&mut self, _: Self) -> Result<(), Error> {
-        Err(Error::Stock("the batch has several built programs".into()))
     }
 }

@@ -9,7 +9,7 @@ use brickwork_base::digest::Digest;
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::extension;
-use brickwork_protocol::stock::ots::{EvaluatorOts, GarblerOts, OtEnd};
+use brickwork_protocol::stock::ots::OtEnd;
 use brickwork_protocol::stock::plain::{Plain, PlainRole};
 use brickwork_protocol::stock::records::{Batches, Keeper, TakenItems, TakenStream};
 use brickwork_protocol::stock::{PreprocessingStep, Stand};
@@ -103,11 +103,7 @@ pub(super) fn missing(store: &Store, epoch: Option<EpochId>, layout: &Layout) ->
 pub(crate) trait Role: OtEnd {
     fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error>;
     /// Runs all executions.
-    fn execute(
-        session: &mut Session<Self>,
-        job: &Execution,
-        ots: TakenStream<Self::Ots>,
-    ) -> Result<Vec<bool>, Error>;
+    fn execute(session: &mut Session<Self>, job: &Execution, ots: TakenStream) -> Result<Vec<bool>, Error>;
 }
 
 impl Role for extension::Sender {
@@ -115,11 +111,7 @@ impl Role for extension::Sender {
         setup::garbler(run, terms, None)
     }
 
-    fn execute(
-        session: &mut Session<Self>,
-        job: &Execution,
-        ots: TakenStream<GarblerOts>,
-    ) -> Result<Vec<bool>, Error> {
+    fn execute(session: &mut Session<Self>, job: &Execution, ots: TakenStream) -> Result<Vec<bool>, Error> {
         let inputs = job.layout.inputs(Party::Garbler, job.input)?;
         executions::garbler(session, job.layout, inputs, Some(ots))
     }
@@ -130,11 +122,7 @@ impl Role for extension::Receiver {
         setup::evaluator(run, terms, None)
     }
 
-    fn execute(
-        session: &mut Session<Self>,
-        job: &Execution,
-        ots: TakenStream<EvaluatorOts>,
-    ) -> Result<Vec<bool>, Error> {
+    fn execute(session: &mut Session<Self>, job: &Execution, ots: TakenStream) -> Result<Vec<bool>, Error> {
         let inputs = job.layout.inputs(Party::Evaluator, job.input)?;
         executions::evaluator(session, job.layout, inputs, Some(ots))
     }
