@@ -389,7 +389,7 @@ impl fmt::Display for EpochContents {
             )?;
         }
         if let Some(bound) = self.bound_log2.filter(|_| !self.batches.is_empty()) {
-            writeln!(f, "    all programs from it together: at most {}", at_most(bound))?;
+            writeln!(f, "    a cheater succeeds in any of the programs from it: at most {}", at_most(bound))?;
         }
         if let Some(FillProgress { made, of }) = self.progress.filter(|progress| progress.made < progress.of)
         {

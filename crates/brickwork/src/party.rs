@@ -358,7 +358,8 @@ impl Party {
     /// memory. Each may run as often as the number beside it says. The protocol is DUPLO unless one is named.
     ///
     /// # Errors
-    /// An error of usage if the protocol has no such sessions; those of the network and of the protocol.
+    /// An error of usage if the protocol has no sessions without a store, and any error of the network or of
+    /// the protocol.
     ///
     /// ```
     /// use brickwork::{Identity, Inputs, Party, Program};

@@ -101,7 +101,8 @@ fn place(fields: &[(String, Type)], is: impl Fn(&str) -> bool) -> Option<(usize,
 }
 
 impl Rule {
-    /// Returns the rule for one field of this struct, if the rule is about a part of that field.
+    /// Returns the rule for the value of one field of a struct, if this rule for the struct is about a part
+    /// of that field.
     pub(super) fn of_field(&self, ty: &Type, name: &str) -> Option<Rule> {
         let Type::Struct(fields) = ty else { return None };
         let (first, of) = place(fields, |field| field == name)?;

@@ -492,7 +492,8 @@ mod tests {
         assert_eq!(leader.peer.kept(), 2);
     }
 
-    /// A consent to run a partition again is valid for the current doubt, not for a later one.
+    /// A consent to run a partition again counts only if the partition was in doubt at that time. A later
+    /// doubt needs a new consent.
     #[test]
     fn row_16_a_consent_is_about_the_doubt_that_was_seen() {
         let consent = News::Consent { partition: 1 };

@@ -7,7 +7,8 @@ use crate::{Aes128, Kernel};
 /// For each of the twelve positions in a row: the half of two blocks that has it, and its first bit.
 const PLACES: [(usize, u32); CODE_ONES] =
     [(0, 0), (0, 21), (0, 42), (1, 0), (1, 21), (1, 42), (2, 0), (2, 21), (2, 42), (3, 0), (3, 21), (3, 42)];
-/// The number of ones in a row of the matrix: as many positions as fit into two blocks.
+/// The number of ones in a row of the matrix. Two AES blocks determine a row, and have room for twelve
+/// positions of 21 bits.
 pub const CODE_ONES: usize = 12;
 /// The largest number of bits of a position.
 const PLACE_BITS: u32 = 21;

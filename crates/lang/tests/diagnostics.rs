@@ -199,7 +199,7 @@ fn hints_of_the_parser() {
         ("typedef struct Q { u8 a; } Q;", "write `typedef struct_t Q { … }`, without a `;`"),
         ("typedef unsigned int word;", "write `typedef uint_t 32 word`"),
         ("typedef short word;", "write `typedef int_t 16 word`"),
-        ("uint_t 9 u9;", "write `typedef uint_t 9 u9`; variables belong into functions"),
+        ("uint_t 9 u9;", "write `typedef uint_t 9 u9`; variables belong inside functions"),
         ("u8 twice(u8 a) { return a + a; }", "write `function u8 twice(u8 a) { … }`"),
         ("int main() { }", "write `function void main()`"),
         (

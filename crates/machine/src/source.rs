@@ -470,7 +470,7 @@ fn number(word: &str) -> Option<u32> {
     }
 }
 
-/// The state while loops are unrolled.
+/// The state of the unrolling of loops.
 struct Unrolling<'s> {
     /// The names of the enclosing loops' rounds, the innermost last, and the rounds' numbers.
     names: Vec<(&'s str, u32)>,

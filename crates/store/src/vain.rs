@@ -70,7 +70,7 @@ pub(super) struct Attempts {
     /// The risk of each epoch's current step that this party has begun, until the step is completed. Also the
     /// risk of completed steps, under their names, until a program has ended.
     open: Vec<(EpochId, u128)>,
-    /// The largest risk of a step that was exposed.
+    /// The largest risk among the steps that sent a message that can help a cheating peer.
     step: u128,
     /// The time of the last increase of the sum, in seconds since 1970 by this machine's clock.
     last: u64,
@@ -83,7 +83,7 @@ pub struct Tried {
     pub sum: u128,
     /// The limit of the sum.
     pub most: u128,
-    /// The largest risk of a step that was exposed; 0 before the first.
+    /// The largest risk among the steps that sent a message that can help a cheating peer; 0 if none did.
     step: u128,
     last: u64,
 }

@@ -116,25 +116,27 @@ impl FromStr for Protocol {
         let all = Self::all();
         let named = all.iter().copied().find(|protocol| protocol.name() == name);
         let names = || all.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(", ");
-        named.ok_or_else(|| format!("the the protocols are {}", names()))
+        named.ok_or_else(|| format!("the protocols are {}", names()))
     }
 }
 
 /// Returns the correlated OTs of this name.
 pub fn cot(name: &str) -> Result<Cot, String> {
     let named = Cot::ALL.into_iter().find(|cot| cot.name() == name);
-    named.ok_or_else(|| format!("the the correlated OTs are {}", Cot::ALL.map(Cot::name).join(", ")))
+    named.ok_or_else(|| format!("the correlated OTs are {}", Cot::ALL.map(Cot::name).join(", ")))
 }
 
-/// Returns the linking of this name.
+/// Returns the way to link components that has this name.
 pub fn linking(name: &str) -> Result<Linking, String> {
     let named = Linking::ALL.into_iter().find(|linking| linking.name() == name);
-    named.ok_or_else(|| format!("linkings are {}", Linking::ALL.map(Linking::name).join(", ")))
+    named.ok_or_else(|| {
+        format!("the ways to link components are {}", Linking::ALL.map(Linking::name).join(", "))
+    })
 }
 
 /// Reads the name of a commitment scheme; there is one.
 pub fn commitments(name: &str) -> Result<(), String> {
-    if name == "split" { Ok(()) } else { Err("the only commitments are split".into()) }
+    if name == "split" { Ok(()) } else { Err("the only commitment scheme is split".into()) }
 }
 
 /// Reads the choice of buckets.

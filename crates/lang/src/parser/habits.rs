@@ -130,7 +130,7 @@ impl Parser<'_> {
             let (kind, width, name) = (self.symbol(0), self.peek_at(1).clone(), self.word(2));
             let width = if let Tok::Number(width) = width { width.to_string() } else { "32".into() };
             let name = if name.is_empty() { "NAME" } else { name };
-            let hint = format!("write `typedef {kind} {width} {name}`; variables belong into functions");
+            let hint = format!("write `typedef {kind} {width} {name}`; variables belong inside functions");
             return self.refuse("syntax::typedef", at, "a type is declared by a `typedef`".into(), hint);
         }
         if !first.is_empty() && !second.is_empty() && self.symbol(2) == "(" {

@@ -34,8 +34,8 @@ fn table_hash_with(kernel: Kernel, tables: &[u8]) -> Value {
     tree.finish()
 }
 
-/// Returns the values of subtrees of the same size. The blake3 crate computes the subtrees if there is only
-/// one, which would leave half of the registers empty, or if registers are narrow.
+/// Returns the values of subtrees of the same size. The blake3 crate computes a single subtree, because the
+/// kernel would leave half of its registers empty. It also computes them if registers are narrow.
 fn values(kernel: Kernel, subtrees: &[Subtree]) -> Vec<Value> {
     if subtrees.len() < 2 || !kernel.is_wide() {
         return subtrees.iter().map(|subtree| value(subtree.bytes, subtree.first_chunk)).collect();

@@ -317,7 +317,8 @@ struct Candidates {
 }
 
 impl Candidates {
-    /// Returns the label of output `wire` of a copy, which is counted `[slot][copy]`.
+    /// Returns the label of the output `wire` of a copy. The copies of all slots are counted one slot after
+    /// the other.
     fn label(&self, copy: usize, wire: usize) -> Label {
         self.labels[self.ranks[copy] as usize * self.outputs + wire]
     }

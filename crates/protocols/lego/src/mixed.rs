@@ -355,8 +355,8 @@ mod tests {
         bad
     }
 
-    /// The results equal to the last bit those of all terms, computed one after the other. So the shortcut
-    /// changes no bound, and no cut.
+    /// A shortcut leaves out very small terms. Its results equal those of all terms to the last bit, so it
+    /// changes no bound and no cut.
     #[test]
     fn what_is_left_out_changes_no_bit() {
         let mut small = 0;
