@@ -145,6 +145,20 @@ impl Stores {
         }
     }
 
+    /// Begins and exposes a step of this risk in the first epoch of both stores. No session completes it.
+    ///
+    /// # Panics
+    /// If the disk fails.
+    pub fn give_up(&self, risk: u128) {
+        for store in BOTH.map(|party| self.store(party)) {
+            let (id, _) = store.epochs().expect("epochs")[0];
+            let step = FillStep { job: [1; 32], number: 0, of: 1, risk, workers: 1 };
+            for entry in [EpochEntry::Fill(step), EpochEntry::Exposed] {
+                let _ = store.append(&id, &entry).expect("an entry");
+            }
+        }
+    }
+
     /// Adds an epoch of this protocol to both stores, with a step that has begun.
     ///
     /// # Panics

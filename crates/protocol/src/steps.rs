@@ -361,3 +361,45 @@ impl<W> KeptSecrets<W> {
 fn forgotten() -> Error {
     Error::Usage("this secret was forgotten, or its session has ended".into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork_circuit::ProgramBuilder;
+
+    /// Row 19 of the table of attacks: a step takes and keeps only inputs and outputs of its program, each of
+    /// them once, and only secrets of its own session.
+    #[test]
+    fn row_19_a_step_that_no_program_can_have_is_refused() {
+        let port = |name: &str| Port::new(name, Type::Uint(2));
+        let mut program = ProgramBuilder::new("p", vec![port("x"), port("s")], vec![port("y")]).unwrap();
+        program.output(port("z"), Recipient::Both, vec![0, 1]).unwrap();
+        program.output(port("w"), Recipient::Both, vec![4, 5]).unwrap();
+        let program = Arc::new(program.finish().unwrap());
+        let (session, other) = ([1; 32], [2; 32]);
+        let [narrow, wide] = [2, 3].map(|width| Secret::new(&session, 5, &Type::Uint(width)));
+        let (x, y) = ((Party::Garbler, "x", &narrow), (Party::Evaluator, "y", &narrow));
+        let step = Step::new(&program, &[x, y], &["z"]).unwrap();
+        assert_eq!([Party::Garbler, Party::Evaluator].map(|party| step.input_width(party)), [2, 0]);
+        assert_eq!(step.input_ports(Party::Garbler), [port("s")]);
+        assert_eq!((step.given().count(), step.carried().count()), (2, 4));
+        assert!(kept(step.program()).map(|output| &*output.port.name).eq(["z"]));
+        for (carried, kept) in [
+            (&[(Party::Garbler, "x", &wide)][..], &[][..]),
+            (&[x, x], &[]),
+            (&[y, y], &[]),
+            (&[(Party::Garbler, "y", &narrow)], &[]),
+            (&[], &["z", "z"]),
+            (&[], &["x"]),
+        ] {
+            assert!(
+                matches!(Step::new(&program, carried, kept), Err(Error::Input(_))),
+                "{carried:?} {kept:?}"
+            );
+        }
+        assert!(step.check_session(Some(&session)).is_ok());
+        assert!([Some(&other), None].iter().all(|other| step.check_session(*other).is_err()));
+        assert!(Step::beside(&[step.clone(), step.clone()]).is_ok());
+        assert!(Step::beside(&[step.clone(), step.for_purpose([3; 32])]).is_err());
+    }
+}

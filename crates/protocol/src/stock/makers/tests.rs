@@ -458,3 +458,48 @@ fn row_18_no_word_is_too_much() {
     }
     assert!(refused > 100 && taken > 100, "{refused} {taken}");
 }
+
+/// Row 18 of the table of attacks: a coordinator stops a maker that announces more batches, records or bytes
+/// than a share may have.
+#[test]
+fn row_18_a_maker_announces_no_more_than_a_share_may_have() {
+    let both = Together::new(1, 4);
+    let store = &both.stores[0];
+    let (id, _) = store.epochs().unwrap()[0];
+    let step = brickwork_store::FillStep { job: [1; 32], number: 0, of: 1, risk: 1, workers: 1 };
+    let _ = store.append(&id, &EpochEntry::Fill(step)).unwrap();
+    let (number, _) = store.state(&id).unwrap().open().unwrap();
+    let serial = |k: u64| brickwork_store::serial(number, k);
+    // A record has sixteen units of one byte.
+    let bulk = |records: u64| Some(Bulk { units: 16 * records as u32, unit_bytes: 1, each: 1 });
+    let begin = |k: u64, bulk| Said::Begin { serial: serial(k), bulk };
+    let ends = |messages: &mut dyn Iterator<Item = Said>| {
+        let (mut maker, coordinator) = memory_pair();
+        messages.for_each(|said| say(&mut maker, &said).unwrap());
+        maker.flush().unwrap();
+        drop(maker);
+        heard(coordinator, store, &id, number).expect_err("no share was made").to_string()
+    };
+    let [foreign, bytes] = ["does not belong to its share", "announced more bytes"];
+    let most = MAX_OPEN as u64;
+    for (count, refused) in [(most, false), (most + 1, true)] {
+        let why = ends(&mut (0..count).map(|k| begin(k, None)));
+        assert_eq!(why.contains(foreign), refused, "{count} batches: {why}");
+    }
+    for (records, refused) in [(MAX_RECORDS - 1, false), (MAX_RECORDS, true)] {
+        let why = ends(&mut [begin(0, bulk(records)), begin(1, bulk(1))].into_iter());
+        assert_eq!(why.contains(foreign), refused, "{records} records: {why}");
+    }
+    assert!(ends(&mut [begin(0, None), begin(0, None)].into_iter()).contains(foreign));
+    let record = |bytes| Said::Record { serial: serial(0), first: 0, items: 1, bytes };
+    let part = |bytes| Said::Bulk { serial: serial(0), first: 0, at: 0, bytes };
+    for (begun, more) in [
+        (None, record(brickwork_store::MAX_RECORD_BYTES as u64 + 1)),
+        (None, part(1)),
+        (bulk(1), part(17)),
+        (bulk(MAX_RECORDS), part(brickwork_store::MAX_RECORD_BYTES as u64 + 1)),
+    ] {
+        let why = ends(&mut [begin(0, begun), more].into_iter());
+        assert!(why.contains(bytes), "{begun:?}: {why}");
+    }
+}

@@ -629,6 +629,24 @@ fn row_19_what_does_not_fit_is_refused() {
     assert!(short.iter().all(|refused| matches!(refused, Err(Error::Input(_)))));
 }
 
+/// Row 4 of the table of attacks: an epoch in which too much was given up gives a program no items, and loses
+/// none.
+#[test]
+fn row_04_a_program_gets_nothing_where_too_much_was_given_up() {
+    let (folders, program) = (Folders::new(), library::millionaires().unwrap());
+    let _ = folders.good(TestedAction::Fill(&times(&program, 1)));
+    let left = || folders.0.left::<Authenticated>(|_| ());
+    let before = left();
+    folders.0.give_up(1 << 88);
+    let inputs = random_inputs(&program, &mut Rng::replayable("test inputs"));
+    let run = TestedAction::Run(&program, [&inputs[0], &inputs[1]], Lacking::Refuse);
+    for refused in folders.over(memory_pair(), run) {
+        let why = refused.err().unwrap().to_string();
+        assert!(why.contains("given up"), "{why}");
+    }
+    assert_eq!(left(), before);
+}
+
 /// A store with another protocol's stock is refused and stays unchanged.
 #[test]
 fn a_store_of_another_protocol_is_refused() {

@@ -464,6 +464,23 @@ fn row_19_what_does_not_fit_is_refused() {
     assert!(short.iter().all(|refused| matches!(refused, Err(Error::Input(_)))));
 }
 
+/// Row 4 of the table of attacks: an epoch in which too much was given up gives a program no items, and loses
+/// none.
+#[test]
+fn row_04_a_program_gets_nothing_where_too_much_was_given_up() {
+    let (folders, program) = (Folders::new(), toy());
+    let _ = folders.good(TestedAction::Fill(&of(&program, Unit::Gates)));
+    let left = folders.left();
+    folders.0.give_up(1 << 88);
+    let inputs = random_inputs(&program, &mut Rng::replayable("test inputs"));
+    let run = TestedAction::Run(&program, Some(Unit::Gates), [&inputs[0], &inputs[1]], Lacking::Refuse);
+    for refused in folders.over(memory_pair(), run) {
+        let why = refused.err().unwrap().to_string();
+        assert!(why.contains("given up"), "{why}");
+    }
+    assert_eq!(folders.left(), left);
+}
+
 /// Row 21 of the table of attacks: an interrupted filling continues. Items of a completed step are not made
 /// again. Items of an interrupted step are never used, but its risk counts.
 #[test]

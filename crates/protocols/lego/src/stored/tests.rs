@@ -276,6 +276,24 @@ fn row_19_what_does_not_fit_is_refused() {
     assert!(matches!(Parameters::choose(1, (1 << 24) + 1, 40), Err(Error::Limit(_))));
 }
 
+/// Row 4 of the table of attacks: an epoch in which too much was given up gives a program no items, and loses
+/// none.
+#[test]
+fn row_04_a_program_gets_nothing_where_too_much_was_given_up() {
+    let (folders, program) = (Folders::new(), toy());
+    let _ = folders.good(TestedAction::Fill(&of(&program).times(2).unwrap()));
+    let _ = folders.good(TestedAction::Build(&program, Lacking::Refuse));
+    let left = folders.left();
+    folders.0.give_up(1 << 88);
+    let inputs = random_inputs(&program, &mut Rng::replayable("test inputs"));
+    let run = TestedAction::Run(&program, [&inputs[0], &inputs[1]], Lacking::Refuse);
+    for refused in folders.over(memory_pair(), run) {
+        let why = refused.err().unwrap().to_string();
+        assert!(why.contains("given up"), "{why}");
+    }
+    assert_eq!(folders.left(), left);
+}
+
 /// A run prefers a built program to gates, and uses it only once. The run solders and garbles nothing online,
 /// and sends as many bytes as the last phases of a run without stock.
 #[test]
