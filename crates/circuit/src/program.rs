@@ -88,13 +88,20 @@ pub struct Program {
     given: Vec<Arc<Circuit>>,
     garbler_inputs: Vec<Port>,
     evaluator_inputs: Vec<Port>,
-    slot_components: Vec<ComponentId>,
-    /// For each slot the start of its list in `solderings`, and its first output wire.
-    slot_offsets: Vec<(u64, Wire)>,
-    solderings: Vec<Wire>,
+    /// Shared by copies of the program, because the slots of a large program take hundreds of megabytes.
+    slots: Arc<SlotLists>,
     outputs: Vec<OutputPort>,
     wires: Wire,
     digests: Digests,
+}
+
+/// The slots of a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct SlotLists {
+    components: Vec<ComponentId>,
+    /// For each slot the start of its list in `solderings`, and its first output wire.
+    offsets: Vec<(u64, Wire)>,
+    solderings: Vec<Wire>,
 }
 
 /// The digests of a program and of its components, once they are computed.
@@ -194,15 +201,15 @@ impl Program {
 
     /// Returns the number of slots.
     pub fn slot_count(&self) -> usize {
-        self.slot_components.len()
+        self.slots.components.len()
     }
 
     /// Returns slot number `index`.
     pub fn slot(&self, index: usize) -> Slot<'_> {
-        let component = self.slot_components[index];
-        let (start, first_output) = self.slot_offsets[index];
+        let SlotLists { components, offsets, solderings } = &*self.slots;
+        let (component, (start, first_output)) = (components[index], offsets[index]);
         let width = self.component(component).circuit.inputs();
-        Slot { component, inputs: &self.solderings[start as usize..start as usize + width], first_output }
+        Slot { component, inputs: &solderings[start as usize..start as usize + width], first_output }
     }
 
     /// Returns the slots, in an order in which they can be evaluated.
@@ -218,7 +225,7 @@ impl Program {
     /// Returns the number of slots of each component, by component.
     pub fn slots_by_component(&self) -> Vec<usize> {
         let mut counts = vec![0; self.components.len()];
-        for c in &self.slot_components {
+        for c in &self.slots.components {
             counts[c.0 as usize] += 1;
         }
         counts
@@ -226,7 +233,7 @@ impl Program {
 
     /// Returns the number of AND gates of all slots together.
     pub fn and_gates(&self) -> u64 {
-        self.slot_components.iter().map(|c| self.component(*c).circuit.and_gates() as u64).sum()
+        self.slots.components.iter().map(|c| self.component(*c).circuit.and_gates() as u64).sum()
     }
 }
 
@@ -279,9 +286,7 @@ impl ProgramBuilder {
                 given: Vec::new(),
                 garbler_inputs,
                 evaluator_inputs,
-                slot_components: Vec::new(),
-                slot_offsets: Vec::new(),
-                solderings: Vec::new(),
+                slots: Arc::default(),
                 outputs: Vec::new(),
                 wires,
                 digests: Digests::default(),
@@ -344,7 +349,7 @@ impl ProgramBuilder {
         if inputs.len() != kind.circuit.inputs() {
             return Err(Error::Input(format!(
                 "slot {}: component {} takes {} wires, not {}",
-                p.slot_components.len(),
+                p.slots.components.len(),
                 kind.name,
                 kind.circuit.inputs(),
                 inputs.len()
@@ -353,7 +358,7 @@ impl ProgramBuilder {
         if let Some(wire) = inputs.iter().find(|&&w| w >= p.wires) {
             return Err(Error::Input(format!(
                 "slot {} reads wire {wire}, which no input and no earlier slot drives",
-                p.slot_components.len()
+                p.slots.components.len()
             )));
         }
         self.solderings = more_solderings(self.solderings, inputs.len())?;
@@ -363,18 +368,28 @@ impl ProgramBuilder {
             .ok()
             .filter(|&w| w < super::MAX_WIRES)
             .ok_or_else(|| Error::Input("the program has too many wires".into()))?;
-        p.slot_components.push(component);
-        p.slot_offsets.push((p.solderings.len() as u64, first));
-        p.solderings.extend_from_slice(inputs);
+        let slots = Arc::make_mut(&mut p.slots);
+        slots.components.push(component);
+        slots.offsets.push((slots.solderings.len() as u64, first));
+        slots.solderings.extend_from_slice(inputs);
         Ok(first)
+    }
+
+    /// Takes the slots of a program with the same components and input wires. Both programs share the memory.
+    pub(super) fn share_slots(&mut self, of: &Program) -> Result<(), Error> {
+        self.solderings = more_solderings(0, of.slots.solderings.len())?;
+        self.program.slots = of.slots.clone();
+        self.program.wires = of.wires;
+        Ok(())
     }
 
     /// Makes room for this many slots with this many input wires in all, so that lists need not be moved as
     /// they grow.
     pub fn reserve(&mut self, slots: usize, inputs: usize) {
-        self.program.slot_components.reserve_exact(slots);
-        self.program.slot_offsets.reserve_exact(slots);
-        self.program.solderings.reserve_exact(inputs);
+        let lists = Arc::make_mut(&mut self.program.slots);
+        lists.components.reserve_exact(slots);
+        lists.offsets.reserve_exact(slots);
+        lists.solderings.reserve_exact(inputs);
     }
 
     /// Returns the number of global wires so far; the next slot's outputs start here.
@@ -421,9 +436,14 @@ impl ProgramBuilder {
     ///
     /// # Errors
     /// [`Error::Input`] if it has no output.
-    pub fn finish(self) -> Result<Program, Error> {
+    pub fn finish(mut self) -> Result<Program, Error> {
         if self.program.outputs.is_empty() {
             return Err(Error::Input("the program has no output".into()));
+        }
+        if let Some(SlotLists { components, offsets, solderings }) = Arc::get_mut(&mut self.program.slots) {
+            components.shrink_to_fit();
+            offsets.shrink_to_fit();
+            solderings.shrink_to_fit();
         }
         Ok(self.program)
     }
@@ -443,6 +463,18 @@ fn check_ports(ports: &[Port], what: &str) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Copies of a program, and its repetition for one execution, have the same slots in memory.
+    #[test]
+    fn copies_share_their_slots() {
+        let program = crate::library::millionaires().unwrap();
+        for copy in [program.clone(), program.repeat(1).unwrap()] {
+            assert!(Arc::ptr_eq(&copy.slots, &program.slots));
+            assert_eq!((copy.wires, copy.and_gates()), (program.wires, program.and_gates()));
+        }
+        let twice = program.repeat(2).unwrap();
+        assert_eq!(twice.slot_count(), 2 * program.slot_count());
+    }
 
     #[test]
     fn solderings_have_numbers_of_32_bits() {

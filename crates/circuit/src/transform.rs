@@ -140,6 +140,9 @@ impl Program {
         executions: u64,
         moved: impl Fn(Wire, u64) -> Wire,
     ) -> Result<(), Error> {
+        if executions == 1 {
+            return program.share_slots(self);
+        }
         let inner = self.slots().map(|slot| slot.inputs.len()).sum::<usize>();
         program.reserve(executions as usize * self.slot_count(), executions as usize * inner);
         let mut solderings = Vec::new();

@@ -199,3 +199,43 @@ impl<C: Role> Standing<C> {
         Ok(StepReport { outputs, kept: member.keep.last().to_vec(), promise })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork_circuit::library;
+    use brickwork_harness::stores::terms;
+    use brickwork_protocol::Unobserved;
+    use brickwork_wire::memory_pair;
+
+    /// A file with all that waits for programs is as long as predicted, apart from the padding of its lists.
+    #[test]
+    fn files_are_as_long_as_predicted() {
+        let mut request = Request { inputs: 512, ..Request::default() };
+        library::millionaires().unwrap().components().iter().for_each(|one| request.add(one, 300));
+        let terms = Terms { table_memory: 0, ..terms() };
+        let (left, right) = memory_pair();
+        let begin = |party, channel| {
+            Session::begin(party, channel, &terms, Cot::default(), &request, Unobserved).unwrap()
+        };
+        let sessions = std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| begin(Party::Garbler, left));
+            [begin(Party::Evaluator, right), garbler.join().unwrap()]
+        });
+        for session in sessions {
+            let (written, predicted, lists) = match session.0 {
+                Of::Garbler(standing) => written(&standing, &request),
+                Of::Evaluator(standing) => written(&standing, &request),
+            };
+            assert!((predicted..predicted + 48 * lists).contains(&written), "{written}, not {predicted}");
+        }
+    }
+
+    /// Returns the bytes in the file of a session, as they are and as predicted, and the most lists there.
+    fn written<C: Role>(standing: &Standing<C>, request: &Request) -> (u64, u64, u64) {
+        let Standing { member, made, .. } = standing;
+        let predicted = C::waiting(member.level.tag, request.counted(), request.inputs);
+        let parts = made.copies.iter().map(Vec::len).sum::<usize>();
+        (made.shelf.written(), predicted, 8 * parts as u64)
+    }
+}

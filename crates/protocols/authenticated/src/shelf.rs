@@ -97,6 +97,12 @@ impl ListPlace {
         Ok(ListPlace { memory, file: (bytes > memory).then(encrypted).transpose()? })
     }
 
+    /// Returns the bytes of the file.
+    #[cfg(test)]
+    pub fn written(&self) -> u64 {
+        self.file.as_ref().map_or(0, |file| file.end.load(Ordering::Relaxed))
+    }
+
     /// Makes a place in memory without a limit.
     pub fn memory() -> Self {
         ListPlace { memory: u64::MAX, file: None }

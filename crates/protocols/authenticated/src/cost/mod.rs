@@ -259,7 +259,9 @@ fn memory(layout: &Layout, making: &MakingPlan) -> [u64; 2] {
     // The connection reads ahead while both parties send data of leaky ANDs.
     let of_all = PROCESS_BYTES + circuits + slots + IN_FLIGHT as u64;
     let waiting = waiting(layout, making.level);
-    [0, 1].map(|party| of_all + kept(waiting[party], 0) + lot.max(values + of_wires[party]))
+    // The system does not get back all freed memory of a lot.
+    let evaluates = |party: usize| values + of_wires[party] + lot / 8;
+    [0, 1].map(|party| of_all + kept(waiting[party], 0) + (lot * 17 / 16).max(evaluates(party)))
 }
 
 /// Returns the bytes of the temporary files of the garbler and of the evaluator.
