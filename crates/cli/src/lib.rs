@@ -188,12 +188,8 @@ fn execute(cli: &Cli, trail: &Trail) -> Result<Report, Failure> {
 }
 
 fn fail(failure: Failure, json: bool) -> u8 {
-    // If this cannot be printed either, nothing more can be done.
-    if json {
-        let _ = print(&failure.json());
-    } else {
-        let code = failure.kind().exit_code();
-        render::terminal::fail(&failure.human(), (failure.message(), failure.hint()), code);
-    }
+    let printed = if json { failure.json() } else { failure.human() };
+    let code = failure.kind().exit_code();
+    render::terminal::fail(&printed, json, (failure.message(), failure.hint()), code);
     failure.exit_code()
 }

@@ -55,7 +55,7 @@ pub struct Cli<C: Subcommand = Command> {
     /// Print no progress, no warnings and no tables of phases
     #[arg(long, global = true, display_order = 100)]
     pub quiet: bool,
-    /// Also append warnings, and the events of a listener, to this file
+    /// Also append warnings, the events of a listener, and the error of a command that fails, to this file
     #[arg(long, global = true, display_order = 100, value_name = "FILE")]
     pub log: Option<PathBuf>,
     /// The form of all lines on stderr and in the log: text for people, json for programs

@@ -35,10 +35,10 @@ pub fn reopen_log() -> Result<(), Failure> {
     log_file().map_or(Ok(()), |mut log| log.reopen())
 }
 
-/// Writes to the log file.
-struct Log;
+/// Writes to the log file, if there is one.
+pub struct LogFile;
 
-impl Write for Log {
+impl Write for LogFile {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         log_file().map_or(Ok(line.len()), |mut log| log.write(line))
     }
@@ -67,7 +67,7 @@ pub fn start_log(
         Some(path) => {
             let file = Mutex::new(Appended::open(path, rotation, false)?);
             let _ = LOG.set(file);
-            (Level::INFO, false, BoxMakeWriter::new(stderr.and(|| Log)))
+            (Level::INFO, false, BoxMakeWriter::new(stderr.and(|| LogFile)))
         }
     };
     // A warning that cannot be written must not cause a panic.

@@ -9,6 +9,8 @@ use serde::Serialize;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
+use super::log::LogFile;
+
 /// True if warnings are not printed on stderr.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
@@ -55,35 +57,42 @@ pub fn now() -> String {
     text
 }
 
+/// Returns a line of JSON, as `--log-format json` writes it.
+fn json_line(text: &str, level: &'static str, hint: Option<&str>, code: Option<u8>) -> String {
+    let line = TerminalLine { timestamp: now(), level, message: text.trim_end(), hint, code };
+    serde_json::to_string(&line).unwrap_or_default() + "\n"
+}
+
 /// Prints a text on stderr, as it is or as a line of JSON. If stderr is closed, the text is lost.
-fn write(text: &str, level: &'static str, hint: Option<&str>, code: Option<u8>) {
-    let mut stderr = std::io::stderr().lock();
-    let _ = match is_json() {
-        false => stderr.write_all(text.as_bytes()),
-        true => {
-            let line = TerminalLine { timestamp: now(), level, message: text.trim_end(), hint, code };
-            let line = serde_json::to_string(&line).unwrap_or_default();
-            writeln!(stderr, "{line}")
-        }
-    };
+fn write(text: &str, level: &'static str) {
+    let line = if is_json() { json_line(text, level, None, None) } else { text.to_owned() };
+    let _ = std::io::stderr().lock().write_all(line.as_bytes());
 }
 
 /// Prints a message for the user on stderr.
 pub fn say(text: &str) {
-    write(text, "INFO", None, None);
+    write(text, "INFO");
 }
 
 /// Prints a warning of a compiler on stderr.
 pub fn warn(text: &str) {
-    write(text, "WARN", None, None);
+    write(text, "WARN");
 }
 
-/// Prints an error on stderr: the text for people, or its parts as a line of JSON.
-pub fn fail(human: &str, (message, hint): (&str, &str), code: u8) {
-    match is_json() {
-        true => write(message, "ERROR", Some(hint), Some(code)),
-        false => write(human, "ERROR", None, None),
-    }
+/// Prints an error. If the user asked for JSON on stdout, it goes there. Otherwise it goes to stderr, as text
+/// for people or as a line of JSON. The log file, if there is one, also gets a line.
+pub fn fail(printed: &str, on_stdout: bool, (message, hint): (&str, &str), code: u8) {
+    let line = || json_line(message, "ERROR", Some(hint), Some(code));
+    let (of_stderr, logged) = match is_json() {
+        true => (line(), line()),
+        false => (printed.to_owned(), format!("{} ERROR {message}\n", now())),
+    };
+    // If this cannot be written, nothing more can be done.
+    let _ = match on_stdout {
+        true => print(printed).is_ok(),
+        false => std::io::stderr().lock().write_all(of_stderr.as_bytes()).is_ok(),
+    };
+    let _ = LogFile.write_all(logged.as_bytes());
 }
 
 /// Prints on stderr the address of a listener; with port 0 only the listener knows it.
