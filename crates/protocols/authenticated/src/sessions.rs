@@ -156,6 +156,8 @@ fn begin<C: Role>(
     for step in &steps {
         C::make(&mut member, &step.lot, step.sizes, &mut room, &mut made)?;
     }
+    // The evaluator must get the last tables now, because the garbler may begin its first step much later.
+    member.run.channel.flush()?;
     let budget = promised(level, &steps, cot, &forced)?;
     let pools = steps.iter().map(|step| step.lot.pool).collect();
     Ok(Standing { member, made, cot, pools, budget })
