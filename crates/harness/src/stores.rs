@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use brickwork_base::{Error, Party, Security};
 use brickwork_protocol::stock::StockProtocol;
 use brickwork_protocol::stock::inventory::{BatchInventory, Inventory, ItemKinds, inventory};
-use brickwork_protocol::{CheckSpent, Metered, PROTOCOL_VERSION, TABLE_MEMORY, Terms, Unobserved};
-use brickwork_store::{Epoch, EpochEntry, EpochSecrets, FillStep, Forward, Store, StoreKey};
+use brickwork_protocol::{CheckSpent, Metered, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_store::{EpochEntry, EpochSecrets, FillStep, Forward, Store, StoreKey};
 use brickwork_wire::{Channel, Tag, memory_pair};
 
 /// Both parties.
@@ -156,31 +156,6 @@ impl Stores {
             for entry in [EpochEntry::Fill(step), EpochEntry::Exposed] {
                 let _ = store.append(&id, &entry).expect("an entry");
             }
-        }
-    }
-
-    /// Adds an epoch of this protocol to both stores, with a step that has begun.
-    ///
-    /// # Panics
-    /// If the disk fails.
-    pub fn begin(&self, protocol: &str, security: Security) {
-        for party in BOTH {
-            let store = self.store(party);
-            let epoch = Epoch {
-                protocol: protocol.into(),
-                version: PROTOCOL_VERSION,
-                role: party,
-                security,
-                identities: terms().identities,
-                created: 0,
-                max_age: u64::MAX,
-                fixed: 0,
-                early: 0,
-                counted: brickwork_store::Counted::Nothing,
-            };
-            store.begin(&[3; 32], &epoch, &EpochSecrets::fixed(b"secrets")).expect("an epoch");
-            let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
-            let _ = store.append(&[3; 32], &EpochEntry::Fill(step)).expect("an entry");
         }
     }
 }

@@ -554,7 +554,7 @@ fn run(
     desk: &Desk,
     link: &Link,
     running: &Running<'_>,
-    line: Stocked,
+    mut line: Stocked,
     which: &Which,
     allowed: &Allowed,
     input: &[bool],
@@ -569,7 +569,7 @@ fn run(
         ..TrailEvent::new(EventKind::Run, outcome)
     };
     match running.stop.enter(|| line.run(&allowed.program, input, Lacking::Refuse)) {
-        Ok((FromStock { outputs, promise, .. }, line)) => {
+        Ok((FromStock { outputs, promise, .. }, mut line)) => {
             let (took, bytes) = (begun.elapsed(), line.bytes() - before);
             desk.figures.ran(&allowed.name, took, bytes);
             let bound_log2 = Some(promise.bound_log2);
@@ -760,12 +760,17 @@ fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
 }
 
 /// Makes stock, and then releases its epoch for the other lines.
-fn make(desk: &Desk, link: &Link, line: Stocked, allowed: &Allowed, count: u64) -> Result<Stocked, Error> {
+fn make(
+    desk: &Desk,
+    link: &Link,
+    mut line: Stocked,
+    allowed: &Allowed,
+    count: u64,
+) -> Result<Stocked, Error> {
     let (begun, before) = (Instant::now(), line.bytes());
-    let mut line = line;
     line.stop_between_steps(&desk.between_steps);
-    let made = desk.fill(|| link.broken.enter(|| line.preprocess(&steps(allowed, count))));
-    let bytes = made.as_ref().ok().map(|(_, line)| line.bytes() - before);
+    let mut made = desk.fill(|| link.broken.enter(|| line.preprocess(&steps(allowed, count))));
+    let bytes = made.as_mut().ok().map(|(_, line)| line.bytes() - before);
     desk.trail.note(TrailEvent {
         program: Some(allowed.named()),
         executions: Some(count),

@@ -78,9 +78,6 @@ pub trait PlainRole<P: Plain>: Sized + Send + 'static {
     /// Returns the connection.
     fn run(&mut self) -> &mut Metered;
 
-    /// Returns the connection without the right to change it.
-    fn line(&self) -> &Metered;
-
     /// Ends the session and returns the connection. All other data is dropped in its box, and erased.
     fn release(self: Box<Self>) -> Metered;
 
@@ -236,10 +233,6 @@ impl<P: Plain, M: PlainRole<P>> StockSession<P> for OnDisk<P, M> {
 
     fn run(&mut self) -> &mut Metered {
         self.member.run()
-    }
-
-    fn line(&self) -> &Metered {
-        self.member.line()
     }
 
     fn release(self: Box<Self>) -> (Metered, ()) {

@@ -89,7 +89,7 @@ impl<P: StockProtocol> Stocked<P> {
     /// # Errors
     /// As [`Stocked::fill`]; [`Error::Stock`] if something is missing and one party does not make it.
     pub fn run(mut self, job: &P::Execution<'_>, lacking: Lacking) -> Result<RunOutcome<P>, Error> {
-        let run = self.line.run_mut();
+        let run = self.line.run();
         run.phase(P::AGREEMENT);
         run.no_program();
         let mut program = Some(P::program(job));
@@ -139,7 +139,7 @@ impl<P: StockProtocol> Stocked<P> {
             },
             done => done,
         };
-        let run = self.line.run_mut();
+        let run = self.line.run();
         // The list has the damaged items of this program. Nothing is taken before both parties agree.
         match &done {
             Done::Loses(intent, damaged) => intent.send_damaged(run, damaged)?,
@@ -185,7 +185,7 @@ impl<P: StockProtocol> Stocked<P> {
         program: Option<[u8; 32]>,
         early: Option<(Intent, ReadResult)>,
     ) -> Result<Agreed, Error> {
-        let run = self.line.run_mut();
+        let run = self.line.run();
         if let Some(program) = program {
             confirm(&mut run.channel, &program, OTHER_PROGRAM)?;
         }
@@ -193,7 +193,7 @@ impl<P: StockProtocol> Stocked<P> {
         // The evaluator takes the items that the garbler names, if it may do so.
         let named = [NextAction::Use, NextAction::Damaged].contains(&theirs.what).then_some(theirs.epoch);
         let found = self.held.find::<P>(job, self.only(), named)?;
-        let run = self.line.run_mut();
+        let run = self.line.run();
         match (named, found) {
             (Some(_), FoundItems::Busy) => {
                 Intent::only(NextAction::Busy).send(run)?;
@@ -258,7 +258,7 @@ impl<P: StockProtocol> Stocked<P> {
     fn take_out(&mut self, epoch: &EpochId, damaged: &EpochEntry) -> Result<Agreed, Error> {
         let store = &self.held.store;
         let _ = store.append(epoch, damaged)?;
-        meet(self.line.run_mut(), store.state(epoch)?.head())?;
+        meet(self.line.run(), store.state(epoch)?.head())?;
         let _ = store.append(epoch, &EpochEntry::Confirmed)?;
         Ok(Agreed::Damaged)
     }

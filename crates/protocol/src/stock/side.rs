@@ -173,9 +173,6 @@ pub trait StockSession<P: StockProtocol>: Send {
     /// Returns the connection.
     fn run(&mut self) -> &mut Metered;
 
-    /// Returns the connection without the right to change it.
-    fn line(&self) -> &Metered;
-
     /// Returns whether this session keeps secrets that later programs may use. Then all programs must run in
     /// it.
     fn stays(&self) -> bool {

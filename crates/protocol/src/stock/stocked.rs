@@ -23,14 +23,7 @@ pub(super) enum ConnectionState<P: StockProtocol> {
 }
 
 impl<P: StockProtocol> ConnectionState<P> {
-    pub fn run(&self) -> &Metered {
-        match self {
-            ConnectionState::Nobody(unbound) => &unbound.0,
-            ConnectionState::Session(session) => session.line(),
-        }
-    }
-
-    pub fn run_mut(&mut self) -> &mut Metered {
+    pub fn run(&mut self) -> &mut Metered {
         match self {
             ConnectionState::Nobody(unbound) => &mut unbound.0,
             ConnectionState::Session(session) => session.run(),
@@ -124,12 +117,7 @@ impl<P: StockProtocol> Stocked<P> {
 
     /// Returns the connection, for messages between two programs.
     pub fn channel(&mut self) -> &mut Channel {
-        &mut self.line.run_mut().channel
-    }
-
-    /// Returns the connection.
-    pub fn line(&self) -> &Metered {
-        self.line.run()
+        &mut self.line.run().channel
     }
 
     /// Returns the identifier of the session that has the connection, if there is one.
@@ -248,7 +236,7 @@ impl<P: StockProtocol> Stocked<P> {
     /// [`Error::Io`] if the peer goes away.
     pub fn open_epoch(&mut self) -> Result<Option<EpochId>, Error> {
         let Stocked { line, held } = self;
-        let run = line.run_mut();
+        let run = line.run();
         let nothing = Intent::only(NextAction::Add);
         let intent = match held.role {
             Party::Garbler => {

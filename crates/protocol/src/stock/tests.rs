@@ -235,10 +235,6 @@ impl StockSession<Empty> for Toy {
         &mut self.run
     }
 
-    fn line(&self) -> &Metered {
-        &self.run
-    }
-
     fn release(self: Box<Self>) -> (Metered, Carried) {
         let Toy { run, carried, .. } = *self;
         (run, carried)

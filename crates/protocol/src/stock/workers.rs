@@ -353,7 +353,7 @@ impl<P: StockProtocol> WorkerEnd<P> {
         let mut digest = Digest::of(domain);
         digest.digest(&self.greeted).digest(head).length(number);
         digest.digest(&share.request()).digest(&share.parameters());
-        meet(self.line.run_mut(), &digest.done())
+        meet(self.line.run(), &digest.done())
     }
 }
 

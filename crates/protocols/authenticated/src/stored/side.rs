@@ -351,10 +351,6 @@ impl<C: Recorded> StockSession<Authenticated> for OnDisk<C> {
         &mut self.member.run
     }
 
-    fn line(&self) -> &Metered {
-        &self.member.run
-    }
-
     fn stays(&self) -> bool {
         !self.member.keep.is_empty()
     }

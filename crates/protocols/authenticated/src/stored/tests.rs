@@ -1,5 +1,4 @@
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use super::*;
@@ -414,38 +413,6 @@ fn row_20_nothing_is_used_twice_whoever_dies() {
     }
 }
 
-/// If a party's folder is replaced by an old copy, both parties refuse it and burn the epoch.
-#[test]
-fn row_20_an_old_copy_gives_nothing_twice() {
-    let program = library::millionaires().unwrap();
-    let zeros = BOTH.map(|party| vec![false; program.input_width(party)]);
-    let run = TestedAction::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse);
-    for party in BOTH {
-        let (folders, copy) = (Folders::new(), tempfile::tempdir().unwrap());
-        let _ = folders.good(TestedAction::Fill(&times(&program, 3)));
-        let place = folders.0.folder(party);
-        let copied = |from: &Path, to: &Path| {
-            for folder in ["", "segments", "keys"] {
-                std::fs::create_dir_all(to.join(folder)).unwrap();
-                for entry in std::fs::read_dir(from.join(folder)).unwrap().map(Result::unwrap) {
-                    if entry.file_type().unwrap().is_file() {
-                        std::fs::copy(entry.path(), to.join(folder).join(entry.file_name())).unwrap();
-                    }
-                }
-            }
-        };
-        copied(&place, copy.path());
-        let _ = folders.good(run);
-        std::fs::remove_dir_all(&place).unwrap();
-        copied(copy.path(), &place);
-        let refused = folders.over(memory_pair(), run);
-        assert!(refused.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{party:?}");
-        for party in BOTH {
-            assert!(folders.parts(party)[0].state.burned().is_some());
-        }
-    }
-}
-
 type Alter = Box<dyn FnMut(Point, &mut [u8]) + Send>;
 
 /// Alters a bit of a party's state at a point.
@@ -645,21 +612,6 @@ fn row_04_a_program_gets_nothing_where_too_much_was_given_up() {
         assert!(why.contains("given up"), "{why}");
     }
     assert_eq!(left(), before);
-}
-
-/// A store with another protocol's stock is refused and stays unchanged.
-#[test]
-fn a_store_of_another_protocol_is_refused() {
-    let (folders, program) = (Folders::new(), without_anything());
-    folders.0.begin("duplo", 40.into());
-    let (input, asked) = (vec![false; 8], Request { components: Vec::new(), inputs: 10 });
-    for what in [TestedAction::Fill(&asked), TestedAction::Run(&program, [&input, &[]], Lacking::Make)] {
-        let refused = folders.over(memory_pair(), what);
-        for result in &refused {
-            assert!(matches!(result, Err(Error::Stock(why)) if why.contains("made for the protocol duplo")));
-        }
-    }
-    assert_eq!(BOTH.map(|party| folders.store(party).epochs().unwrap().len()), [1; 2]);
 }
 
 /// Parties with different kinds of OTs do not begin an epoch. An existing epoch keeps its kind.

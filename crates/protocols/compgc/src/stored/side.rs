@@ -254,10 +254,6 @@ impl<C: Role> PlainRole<CompGc> for Session<C> {
         &mut self.run
     }
 
-    fn line(&self) -> &Metered {
-        &self.run
-    }
-
     fn release(self: Box<Self>) -> Metered {
         self.run
     }

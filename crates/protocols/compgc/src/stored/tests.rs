@@ -338,32 +338,13 @@ fn row_16_a_malformed_message_burns_the_epoch() {
     }
 }
 
-/// A store with another protocol's stock is refused with a hint and stays unchanged.
+/// Row 19 of the table of attacks: a request for nothing, an input of another length, and a program that no
+/// promise covers, are refused.
 #[test]
-fn a_store_of_another_protocol_is_refused() {
-    let (folders, program) = (Folders::new(), without_anything());
-    folders.0.begin("semi-honest", 0.into());
-    let (input, asked) = (vec![false; 8], Request { components: Vec::new(), ots: 10 });
-    for what in [TestedAction::Fill(&asked), TestedAction::Run(&program, [&input, &[]], Lacking::Make)] {
-        let refused = folders.over(memory_pair(), what);
-        for result in &refused {
-            assert!(
-                matches!(result, Err(Error::Stock(why)) if why.contains("made for the protocol semi-honest")
-                    && why.contains("another --store")),
-                "{refused:?}"
-            );
-        }
-    }
-    assert_eq!(BOTH.map(|party| folders.store(party).epochs().unwrap().len()), [1; 2]);
+fn row_19_what_does_not_fit_is_refused() {
     let nothing = Request::default();
     let refused = Folders::new().over(memory_pair(), TestedAction::Fill(&nothing));
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Usage(_)))), "{refused:?}");
-}
-
-/// Row 19 of the table of attacks: an input of another length, and a program that no promise covers, are
-/// refused.
-#[test]
-fn row_19_what_does_not_fit_is_refused() {
     let program = without_anything();
     let short =
         Folders::new().over(memory_pair(), TestedAction::Run(&program, [&[false; 7], &[]], Lacking::Make));

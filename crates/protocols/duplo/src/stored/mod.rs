@@ -376,8 +376,8 @@ impl Stocked {
     }
 
     /// Returns the bytes that were sent on the connection so far, in both directions, payload and framing.
-    pub fn bytes(&self) -> u64 {
-        let channel = &self.line.line().channel;
+    pub fn bytes(&mut self) -> u64 {
+        let channel = self.line.channel();
         channel.sent_bytes() + channel.received_bytes()
     }
 

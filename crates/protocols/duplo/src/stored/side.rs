@@ -72,7 +72,6 @@ pub(super) trait Role: Sized + Send + Pooled + 'static {
     fn id(&self) -> &SessionId;
     fn security(&self) -> Security;
     fn run(&mut self) -> &mut Metered;
-    fn line(&self) -> &Metered;
     /// Returns the connection and the hooks for the next session. All other data is erased.
     fn release(self: Box<Self>) -> (Metered, Hooks);
     /// Returns whether a step has kept values.
@@ -203,10 +202,6 @@ impl<R: Role> StockSession<Duplo> for OnDisk<R> {
         self.0.run()
     }
 
-    fn line(&self) -> &Metered {
-        self.0.line()
-    }
-
     fn stays(&self) -> bool {
         self.0.keeps()
     }
@@ -328,10 +323,6 @@ impl Role for Garbler {
         &mut self.run
     }
 
-    fn line(&self) -> &Metered {
-        &self.run
-    }
-
     fn release(self: Box<Self>) -> (Metered, Hooks) {
         let Garbler { run, hooks, .. } = *self;
         (run, hooks)
@@ -392,10 +383,6 @@ impl Role for Evaluator {
 
     fn run(&mut self) -> &mut Metered {
         &mut self.core.run
-    }
-
-    fn line(&self) -> &Metered {
-        &self.core.run
     }
 
     fn release(self: Box<Self>) -> (Metered, Hooks) {

@@ -59,7 +59,6 @@ pub(super) trait Role: Sized + Send + 'static {
     fn secrets(&self) -> EpochSecrets;
     fn id(&self) -> &SessionId;
     fn run(&mut self) -> &mut Metered;
-    fn line(&self) -> &Metered;
     fn level(&self) -> HashLevel;
     fn release(self) -> (Metered, Hooks);
     fn counters(&mut self) -> &mut Counters;
@@ -181,10 +180,6 @@ impl Role for Garbler {
 
     fn run(&mut self) -> &mut Metered {
         &mut self.run
-    }
-
-    fn line(&self) -> &Metered {
-        &self.run
     }
 
     fn level(&self) -> HashLevel {
@@ -316,10 +311,6 @@ impl Role for Evaluator {
 
     fn run(&mut self) -> &mut Metered {
         &mut self.run
-    }
-
-    fn line(&self) -> &Metered {
-        &self.run
     }
 
     fn level(&self) -> HashLevel {
@@ -481,10 +472,6 @@ impl<R: Role> StockSession<Jimu> for OnDisk<R> {
 
     fn run(&mut self) -> &mut Metered {
         self.party.run()
-    }
-
-    fn line(&self) -> &Metered {
-        self.party.line()
     }
 
     fn release(self: Box<Self>) -> (Metered, Hooks) {

@@ -827,16 +827,6 @@ fn a_recovery_burns_nothing(unit: Unit) {
 }
 
 #[test]
-fn a_store_of_another_protocol_is_refused() {
-    let (folders, program) = (Folders::new(), toy());
-    folders.0.begin("lego", 40.into());
-    for result in folders.over(memory_pair(), TestedAction::Fill(&of(&program, Unit::Gates))) {
-        let why = result.err().unwrap().to_string();
-        assert!(why.contains("made for the protocol lego") && why.contains("another --store"), "{why}");
-    }
-}
-
-#[test]
 fn requests_are_cut_into_steps_that_share_their_part_of_the_budget() {
     let asked = Request { gates: (1 << 17) + 5, inputs: (1 << 16) + 1, ots: 7, ..Request::default() };
     let steps = asked.steps(40).unwrap();

@@ -80,7 +80,6 @@ pub(super) trait Role: Sized + Send + 'static {
     fn id(&self) -> &SessionId;
     fn pool(&self) -> Pool;
     fn run(&mut self) -> &mut Metered;
-    fn line(&self) -> &Metered;
     fn release(self) -> (Metered, Hooks);
     fn counters(&mut self) -> &mut Counters;
     /// Enters these ranges of its streams.
@@ -186,10 +185,6 @@ impl Role for Garbler {
 
     fn run(&mut self) -> &mut Metered {
         &mut self.run
-    }
-
-    fn line(&self) -> &Metered {
-        &self.run
     }
 
     fn release(self) -> (Metered, Hooks) {
@@ -360,10 +355,6 @@ impl Role for EvaluatorSession {
 
     fn run(&mut self) -> &mut Metered {
         &mut self.party.run
-    }
-
-    fn line(&self) -> &Metered {
-        &self.party.run
     }
 
     fn release(self) -> (Metered, Hooks) {
@@ -613,10 +604,6 @@ impl<R: Role> StockSession<Lego> for OnDisk<R> {
 
     fn run(&mut self) -> &mut Metered {
         self.party.run()
-    }
-
-    fn line(&self) -> &Metered {
-        self.party.line()
     }
 
     fn release(self: Box<Self>) -> (Metered, Hooks) {

@@ -584,45 +584,6 @@ fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
 }
 
 #[test]
-fn a_store_of_another_protocol_is_refused() {
-    let (folders, program) = (Folders::new(), toy());
-    folders.0.begin("duplo", 40.into());
-    let (input, asked) = (vec![false; 2], of(&program));
-    let run = TestedAction::Run(&program, [&input, &input], Lacking::Make);
-    for what in [TestedAction::Fill(&asked), TestedAction::Build(&program, Lacking::Make), run] {
-        for result in folders.over(memory_pair(), what) {
-            let why = result.err().unwrap().to_string();
-            assert!(why.contains("made for the protocol duplo") && why.contains("another --store"), "{why}");
-        }
-    }
-    assert_eq!(BOTH.map(|party| folders.store(party).epochs().unwrap().len()), [1; 2]);
-}
-
-/// Row 24 of the table of attacks: stores that do not belong together are refused, and are not changed.
-#[test]
-fn row_24_a_foreign_store_is_refused() {
-    let program = toy();
-    let (ours, theirs) = (Folders::new(), Folders::new());
-    for folders in [&ours, &theirs] {
-        let _ = folders.good(TestedAction::Fill(&of(&program).times(2).unwrap()));
-    }
-    let zeros = vec![false; 2];
-    let run = TestedAction::Run(&program, [&zeros, &zeros], Lacking::Make);
-    let (left, right) = memory_pair();
-    let crossed = std::thread::scope(|scope| {
-        let garbler =
-            scope.spawn(|| one(Party::Garbler, &ours.store(Party::Garbler), left, Hooks::none(), run));
-        let evaluator = one(Party::Evaluator, &theirs.store(Party::Evaluator), right, Hooks::none(), run);
-        [garbler.join().unwrap(), evaluator]
-    });
-    assert!(crossed.iter().all(|result| matches!(result, Err(Error::Strangers { .. }))));
-    for folders in [&ours, &theirs] {
-        assert_eq!(folders.left(), items(of(&program).times(2).unwrap()));
-        let _ = folders.runs(&program, Lacking::Refuse, &mut Rng::replayable("test inputs"));
-    }
-}
-
-#[test]
 fn requests_are_cut_into_steps_that_share_their_part_of_the_budget() {
     let asked = Request { gates: (1 << 19) + 5, inputs: (1 << 16) + 1, ots: 7 };
     let steps = asked.steps(40).unwrap();

@@ -179,10 +179,6 @@ impl<C: Role> PlainRole<SemiHonest> for Session<C> {
         &mut self.run
     }
 
-    fn line(&self) -> &Metered {
-        &self.run
-    }
-
     fn release(self: Box<Self>) -> Metered {
         self.run
     }

@@ -270,24 +270,6 @@ fn row_16_a_malformed_message_burns_the_epoch() {
     }
 }
 
-#[test]
-fn a_store_of_another_protocol_is_refused() {
-    let (folders, program) = (Folders::new(), without_evaluator());
-    folders.0.begin("duplo", Security::of(40));
-    let input = vec![false; 8];
-    for what in [TestedAction::Fill(10), TestedAction::Run(&program, 1, [&input, &[]], Lacking::Make)] {
-        let refused = folders.over(memory_pair(), what);
-        for result in &refused {
-            assert!(
-                matches!(result, Err(Error::Stock(why)) if why.contains("made for the protocol duplo")
-                    && why.contains("another --store")),
-                "{refused:?}"
-            );
-        }
-    }
-    assert_eq!(BOTH.map(|party| folders.store(party).epochs().unwrap().len()), [1; 2]);
-}
-
 /// A request for no OTs is refused. If a run has enough OTs but could not take them, it gets new ones.
 #[test]
 fn a_run_that_lacks_nothing_gets_new_ots() {
