@@ -3,6 +3,7 @@
 
 mod greeting;
 mod metered;
+mod plain;
 mod protocol;
 pub mod steps;
 pub mod stock;
@@ -23,6 +24,7 @@ pub use greeting::{
     Answer, Digests, GREETING_BYTES, Greeting, OTHER_PROGRAM, SessionId, agree, announce, confirm,
 };
 pub use metered::{BeforeExposing, Metered};
+pub use plain::PlainSession;
 pub use protocol::{Flight, PhaseReport, PhaseSpan, Report, SessionProtocol};
 
 /// The version of all messages. Two parties must have the same.

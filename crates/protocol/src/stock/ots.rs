@@ -7,6 +7,7 @@ use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Rng;
 use brickwork_kernels::SecretBlocks;
+use brickwork_primitives::ot::base::SeriesKeys;
 use brickwork_primitives::ot::{CotReceiver, CotSender, Series, extension};
 use brickwork_store::{Forward, Ranges};
 use brickwork_wire::Channel;
@@ -17,6 +18,17 @@ use crate::stock::records::{In, Out, Records};
 pub trait OtEnd: Sized + Send + 'static {
     /// This party's data about OTs with random choices.
     type Ots: Records<Context<'static> = ()> + Default + Send;
+
+    /// Begins with the keys of base OTs, in which the garbler chose by the bits of its offset.
+    ///
+    /// # Errors
+    /// If the peer sends an unexpected message or closes the connection.
+    fn set_up(
+        channel: &mut Channel,
+        series: &Series,
+        offset: Option<&Delta>,
+        keys: &SeriesKeys,
+    ) -> Result<Self, Error>;
 
     /// Continues with OTs whose keys were stored. The garbler also needs their offset.
     ///
@@ -43,12 +55,24 @@ pub trait OtEnd: Sized + Send + 'static {
     fn draw(&mut self, channel: &mut Channel, rng: &mut Rng, count: usize) -> Result<Self::Ots, Error>;
 }
 
+fn no_offset() -> Error {
+    Error::Stock("the garbler's stored secrets lack the offset".into())
+}
+
 impl OtEnd for extension::Sender {
     type Ots = GarblerOts;
 
+    fn set_up(
+        channel: &mut Channel,
+        series: &Series,
+        offset: Option<&Delta>,
+        keys: &SeriesKeys,
+    ) -> Result<Self, Error> {
+        CotSender::set_up(channel, series, *offset.ok_or_else(no_offset)?, &keys.received)
+    }
+
     fn restored(series: &Series, offset: Option<Delta>, keys: Forward) -> Result<Self, Error> {
-        let none = || Error::Stock("the garbler's stored secrets lack the offset".into());
-        CotSender::restored(series, offset.ok_or_else(none)?, keys)
+        CotSender::restored(series, offset.ok_or_else(no_offset)?, keys)
     }
 
     fn offset(&self) -> Option<Label> {
@@ -70,6 +94,15 @@ impl OtEnd for extension::Sender {
 
 impl OtEnd for extension::Receiver {
     type Ots = EvaluatorOts;
+
+    fn set_up(
+        channel: &mut Channel,
+        series: &Series,
+        _: Option<&Delta>,
+        keys: &SeriesKeys,
+    ) -> Result<Self, Error> {
+        CotReceiver::set_up(channel, series, &keys.sent)
+    }
 
     fn restored(series: &Series, _: Option<Delta>, keys: Forward) -> Result<Self, Error> {
         CotReceiver::restored(series, keys)

@@ -2,19 +2,18 @@
 //! no step that was given up counts in a bound, and there are no levels of security. A protocol implements
 //! [`Plain`], and [`PlainRole`] for each role; the code that both roles and all such protocols share is here.
 
-use std::marker::PhantomData;
-
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::ots::OtEnd;
 use super::records::{Batches, Keeper, TakenItems};
 use super::side::{PreprocessingStep, Stand, StockProtocol, StockSession};
-use crate::{Metered, SessionId, SessionProtocol, Terms};
+use crate::{Digests, Metered, PlainSession, SessionId, SessionProtocol, Terms};
 use brickwork_base::Error;
 use brickwork_base::label::Delta;
+use brickwork_base::random::Rng;
 use brickwork_circuit::Party;
-use brickwork_primitives::ot::{Direction, Series};
+use brickwork_primitives::ot::{Direction, Series, extension};
 use brickwork_store::{Counted, EpochSecrets, EpochState, Range, Ranges, SERIALS, Serial, Writers};
 
 /// Version of the saved secrets.
@@ -27,10 +26,8 @@ pub trait Plain: SessionProtocol {
     type FillStep: PreprocessingStep + Sync;
     /// A program and this party's input.
     type Execution<'j>;
-    /// The garbler in a session.
-    type Garbler: PlainRole<Self>;
-    /// The evaluator in a session.
-    type Evaluator: PlainRole<Self>;
+    /// A party's data of the program that runs.
+    type Program: Default + Send + 'static;
 
     /// Returns a digest of the program, which must be the same at both parties.
     fn program(job: &Self::Execution<'_>) -> [u8; 32];
@@ -48,51 +45,23 @@ pub trait Plain: SessionProtocol {
 
 /// One role of a [`Plain`] protocol, in a session. The descriptions of [`StockSession`] apply to members of
 /// the same name.
-pub trait PlainRole<P: Plain>: Sized + Send + 'static {
-    /// This party's part of the OTs.
-    type Ots: OtEnd;
+pub trait PlainRole<C: OtEnd>: Plain {
     /// The result of a step.
     type Made: Send;
-
-    /// Sets a session up.
-    ///
-    /// # Errors
-    /// If the peer sends a message that is not of the protocol, or closes the connection.
-    fn set_up(run: Metered, terms: &Terms) -> Result<Self, Error>;
-
-    /// Restores the session with its OTs.
-    ///
-    /// # Errors
-    /// [`Error::Resource`] if there is no randomness.
-    fn restored(run: Metered, session: SessionId, ots: Self::Ots) -> Result<Self, Error>;
-
-    /// Returns the OTs.
-    fn ots(&mut self) -> &mut Self::Ots;
-
-    /// Returns the OTs without the right to change them.
-    fn ots_ref(&self) -> &Self::Ots;
-
-    /// Returns the session's identifier.
-    fn id(&self) -> &SessionId;
-
-    /// Returns the connection.
-    fn run(&mut self) -> &mut Metered;
-
-    /// Ends the session and returns the connection. All other data is dropped in its box, and erased.
-    fn release(self: Box<Self>) -> Metered;
 
     /// Makes the stock of a step.
     ///
     /// # Errors
     /// If the peer sends a message that is not of the protocol, or closes the connection.
-    fn make(&mut self, step: &P::FillStep) -> Result<Self::Made, Error>;
+    fn make(session: &mut PlainSession<C, Self::Program>, step: &Self::FillStep)
+    -> Result<Self::Made, Error>;
 
     /// Stores the result of a step under this serial.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails.
     fn keep(
-        step: &P::FillStep,
+        step: &Self::FillStep,
         made: Self::Made,
         serial: Serial,
         keeper: &mut Keeper<'_>,
@@ -103,12 +72,17 @@ pub trait PlainRole<P: Plain>: Sized + Send + 'static {
     /// # Errors
     /// If the peer sends an unexpected message or closes the connection, or some of the stock cannot be read.
     fn take(
-        &mut self,
+        session: &mut PlainSession<C, Self::Program>,
         items: &TakenItems<'_>,
-        job: &P::Execution<'_>,
+        job: &Self::Execution<'_>,
         stand: Stand,
     ) -> Result<Vec<bool>, Error>;
 }
+
+/// A [`Plain`] protocol with both of its roles.
+pub trait PlainStock: PlainRole<extension::Sender> + PlainRole<extension::Receiver> {}
+
+impl<P: PlainRole<extension::Sender> + PlainRole<extension::Receiver>> PlainStock for P {}
 
 /// The stored state from which another process can resume a session, without the keys of its OTs.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
@@ -120,21 +94,30 @@ struct Fixed {
 }
 
 /// A role's session, in the form that the stock uses.
-struct OnDisk<P: Plain, M: PlainRole<P>> {
-    /// It is in a box, because moving it would leave copies of its secrets behind.
-    member: Box<M>,
+struct OnDisk<P: PlainRole<C>, C: OtEnd> {
+    /// The session is in a box, because moving it would leave copies of its secrets behind.
+    session: Box<PlainSession<C, P::Program>>,
     serials: Range,
     /// The result of the current step.
-    made: Option<M::Made>,
-    protocol: PhantomData<fn() -> P>,
+    made: Option<<P as PlainRole<C>>::Made>,
 }
 
-fn on_disk<P: Plain, M: PlainRole<P>>(member: M) -> Box<dyn StockSession<P>> {
-    let (member, serials) = (Box::new(member), SERIALS.none());
-    Box::new(OnDisk { member, serials, made: None, protocol: PhantomData })
+fn on_disk<P: PlainStock + PlainRole<C>, C: OtEnd>(
+    session: PlainSession<C, P::Program>,
+) -> Box<dyn StockSession<P>> {
+    Box::new(OnDisk::<P, C> { session: Box::new(session), serials: SERIALS.none(), made: None })
 }
 
-fn restored<P: Plain, M: PlainRole<P>>(
+fn set_up<P: PlainStock + PlainRole<C>, C: OtEnd>(
+    run: Metered,
+    terms: &Terms,
+) -> Result<Box<dyn StockSession<P>>, Error> {
+    // A session that makes stock does not know the programs yet.
+    let digests = Digests { stock: true, program: [0; 32], parameters: [0; 32] };
+    PlainSession::<C, _>::set_up::<P>(run, terms, &digests, P::Program::default).map(on_disk)
+}
+
+fn restored<P: PlainStock + PlainRole<C>, C: OtEnd>(
     run: Metered,
     secrets: &EpochSecrets,
 ) -> Result<Box<dyn StockSession<P>>, Error> {
@@ -146,12 +129,13 @@ fn restored<P: Plain, M: PlainRole<P>>(
     if fixed.version != VERSION || offset.is_some() != (run.role == Party::Garbler) {
         return Err(malformed());
     }
-    let series = Series::new(&fixed.session, Direction::GarblerSends);
-    let ots = M::Ots::restored(&series, offset, secrets.forward.clone())?;
-    M::restored(run, fixed.session, ots).map(on_disk)
+    let (id, series) = (fixed.session, Series::new(&fixed.session, Direction::GarblerSends));
+    let cot = C::restored(&series, offset, secrets.forward.clone())?;
+    let rng = Rng::new("brickwork session from stock")?;
+    Ok(on_disk(PlainSession { run, id, rng, cot, program: P::Program::default() }))
 }
 
-impl<P: Plain> StockProtocol for P {
+impl<P: PlainStock> StockProtocol for P {
     const AGREEMENT: &'static str = "prepare";
     type Carried = ();
     type FillStep<'s> = P::FillStep;
@@ -171,8 +155,8 @@ impl<P: Plain> StockProtocol for P {
 
     fn setup(run: Metered, terms: &Terms, (): ()) -> Result<Box<dyn StockSession<P>>, Error> {
         match run.role {
-            Party::Garbler => P::Garbler::set_up(run, terms).map(on_disk),
-            Party::Evaluator => P::Evaluator::set_up(run, terms).map(on_disk),
+            Party::Garbler => set_up::<P, extension::Sender>(run, terms),
+            Party::Evaluator => set_up::<P, extension::Receiver>(run, terms),
         }
     }
 
@@ -183,8 +167,8 @@ impl<P: Plain> StockProtocol for P {
         (): (),
     ) -> Result<Box<dyn StockSession<P>>, Error> {
         match run.role {
-            Party::Garbler => restored::<P, P::Garbler>(run, secrets),
-            Party::Evaluator => restored::<P, P::Evaluator>(run, secrets),
+            Party::Garbler => restored::<P, extension::Sender>(run, secrets),
+            Party::Evaluator => restored::<P, extension::Receiver>(run, secrets),
         }
     }
 
@@ -219,29 +203,28 @@ impl<P: Plain> StockProtocol for P {
     }
 }
 
-impl<P: Plain, M: PlainRole<P>> StockSession<P> for OnDisk<P, M> {
+impl<P: PlainStock + PlainRole<C>, C: OtEnd> StockSession<P> for OnDisk<P, C> {
     fn secrets(&self) -> EpochSecrets {
-        let ots = self.member.ots_ref();
-        let offset = ots.offset().map(|offset| offset.bits());
-        let fixed = Fixed { version: VERSION, session: *self.member.id(), offset };
-        EpochSecrets::new(&fixed, ots.keys_behind())
+        let PlainSession { id, cot, .. } = &*self.session;
+        let offset = cot.offset().map(|offset| offset.bits());
+        EpochSecrets::new(&Fixed { version: VERSION, session: *id, offset }, cot.keys_behind())
     }
 
     fn id(&self) -> &SessionId {
-        self.member.id()
+        &self.session.id
     }
 
     fn run(&mut self) -> &mut Metered {
-        self.member.run()
+        &mut self.session.run
     }
 
     fn release(self: Box<Self>) -> (Metered, ()) {
-        (self.member.release(), ())
+        (self.session.run, ())
     }
 
     fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
         self.serials = ranges.take(&SERIALS)?;
-        self.member.ots().enter(&mut ranges)
+        self.session.cot.enter(&mut ranges)
     }
 
     /// This protocol opens nothing, so there is no check that a cheat could escape.
@@ -250,17 +233,17 @@ impl<P: Plain, M: PlainRole<P>> StockSession<P> for OnDisk<P, M> {
     }
 
     fn fill(&mut self, step: &P::FillStep, _: Writers) -> Result<(), Error> {
-        self.made = Some(self.member.make(step)?);
+        self.made = Some(<P as PlainRole<C>>::make(&mut self.session, step)?);
         Ok(())
     }
 
     fn keep(&mut self, step: &P::FillStep, keeper: &mut Keeper) -> Result<(), Error> {
         let made =
             self.made.take().ok_or_else(|| Error::Usage("a step must be made before it is kept".into()))?;
-        M::keep(step, made, self.serials.draw(1)?, keeper)
+        <P as PlainRole<C>>::keep(step, made, self.serials.draw(1)?, keeper)
     }
 
     fn take(&mut self, items: &TakenItems, job: &P::Execution<'_>, stand: Stand) -> Result<Vec<bool>, Error> {
-        self.member.take(items, job, stand)
+        <P as PlainRole<C>>::take(&mut self.session, items, job, stand)
     }
 }

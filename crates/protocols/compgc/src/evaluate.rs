@@ -67,7 +67,7 @@ pub(super) fn evaluator(
         }
         let component = slot.component.0 as usize;
         let schedule =
-            party.schedules[component].as_ref().expect("each component that a slot uses has a schedule");
+            party.program[component].as_ref().expect("each component that a slot uses has a schedule");
         let Copy { start, number } = received.copies[k];
         let keys = keys(start, schedule.and_gates());
         let (copies, tables) = ([number], [&received.tables[layout.tables[k].clone()]]);

@@ -108,7 +108,7 @@ pub fn garbler(
     let layout = Layout::new(&job.program, linking)?;
     layout.takes(Party::Garbler, input)?;
     let run = Metered::new::<CompGc>(channel, Party::Garbler, Box::new(observer));
-    let mut party = setup::garbler(run, &job.terms(), Some(&layout))?; // 1
+    let mut party = setup::run(run, &job.terms(), &layout)?; // 1
     let garbled = preprocess::garbler(&mut party, &layout)?; // 2
     let outputs = online::garbler(&mut party, &layout, garbled, input)?; // 3, 4, 5
     Ok(report(outputs, party.close()?, linking))
@@ -128,7 +128,7 @@ pub fn evaluator(
     let layout = Layout::new(&job.program, linking)?;
     layout.takes(Party::Evaluator, input)?;
     let run = Metered::new::<CompGc>(channel, Party::Evaluator, Box::new(observer));
-    let mut party = setup::evaluator(run, &job.terms(), Some(&layout))?; // 1
+    let mut party = setup::run(run, &job.terms(), &layout)?; // 1
     let received = preprocess::evaluator(&mut party, &layout)?; // 2
     let outputs = online::evaluator(&mut party, &layout, received, input)?; // 3, 4, 5
     Ok(report(outputs, party.close()?, linking))

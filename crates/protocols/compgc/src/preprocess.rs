@@ -10,6 +10,7 @@ use crate::msg;
 use crate::setup::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
+use brickwork_base::random::Rng;
 use brickwork_base::stop::{look, looking};
 use brickwork_circuit::Circuit;
 use brickwork_kernels::SecretBlocks;
@@ -58,7 +59,7 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Garbled, E
         count => party.cot.random(&mut party.run.channel, count)?,
     };
     let mut wires = Labels::zeros(layout.program.wires());
-    party.draw_known(layout, &mut wires);
+    draw_known(&mut party.rng, layout, &mut wires);
     let mut inputs = Labels::default();
     if layout.linking != Linking::Naive {
         inputs = Labels::zeros(layout.slot_inputs());
@@ -80,17 +81,15 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Garbled, E
     Ok(Garbled { ots, wires, inputs })
 }
 
-impl Garbler {
-    /// Draws the false labels of the wires that are known before garbling: the garbler's inputs, and with
-    /// `scmc` all linked values, each with its own base and T.
-    fn draw_known(&mut self, layout: &Layout, wires: &mut [Label]) {
-        if layout.values.is_empty() {
-            wires[..layout.garbler_inputs()].iter_mut().for_each(|label| *label = self.rng.label());
-        }
-        for value in looking(&layout.values) {
-            let (base, t) = (self.rng.label(), Zeroizing::new(self.rng.seed()));
-            wires[value.clone()].copy_from_slice(&block(base, &t, value.len()));
-        }
+/// Draws the false labels of the wires that are known before garbling: the garbler's inputs, and with `scmc`
+/// all linked values, each with its own base and T.
+fn draw_known(rng: &mut Rng, layout: &Layout, wires: &mut [Label]) {
+    if layout.values.is_empty() {
+        wires[..layout.garbler_inputs()].iter_mut().for_each(|label| *label = rng.label());
+    }
+    for value in looking(&layout.values) {
+        let (base, t) = (rng.label(), Zeroizing::new(rng.seed()));
+        wires[value.clone()].copy_from_slice(&block(base, &t, value.len()));
     }
 }
 
@@ -108,7 +107,7 @@ pub(super) fn garble(
         return Ok(Vec::new());
     }
     let delta = party.delta();
-    let Garbler { run, rng, schedules, .. } = party;
+    let Garbler { run, rng, program: schedules, .. } = party;
     let starts: Vec<u128> = schedules.iter().map(|_| rng.block()).collect();
     run.channel.send(msg::KEYS, bytemuck::cast_slice(&starts))?;
     let first = layout.driven_wires().start;
@@ -199,7 +198,7 @@ impl Received {
         if layout.order.is_empty() {
             return Ok(());
         }
-        let mut starts = vec![0u128; party.schedules.len()];
+        let mut starts = vec![0u128; party.program.len()];
         party.run.channel.receive_into(msg::KEYS, bytemuck::cast_slice_mut(&mut starts))?;
         let copies = layout.copies.iter().enumerate();
         let copies = copies.map(|(slot, &number)| Copy { start: starts[layout.component(slot).0], number });

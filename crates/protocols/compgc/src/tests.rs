@@ -125,8 +125,7 @@ fn inside(program: &Arc<Program>, linking: Linking, inputs: [&[bool]; 2], seed: 
     let metered = |channel, party| Metered::new::<CompGc>(channel, party, Box::new(Unobserved));
     std::thread::scope(|scope| {
         let garbler = scope.spawn(|| {
-            let mut party =
-                setup::garbler(metered(left, Party::Garbler), &job.terms(), Some(&layout)).unwrap();
+            let mut party = setup::run(metered(left, Party::Garbler), &job.terms(), &layout).unwrap();
             party.rng = draws.take().expect("the source is taken only once");
             let garbled = preprocess::garbler(&mut party, &layout).unwrap();
             let ots = garbled.ots.clone();
@@ -137,8 +136,7 @@ fn inside(program: &Arc<Program>, linking: Linking, inputs: [&[bool]; 2], seed: 
             decode::garbler(&mut party, &layout, &wires).unwrap();
             (*party.delta(), wires, false_inputs, ots)
         });
-        let mut party =
-            setup::evaluator(metered(right, Party::Evaluator), &job.terms(), Some(&layout)).unwrap();
+        let mut party = setup::run(metered(right, Party::Evaluator), &job.terms(), &layout).unwrap();
         let mut received = preprocess::evaluator(&mut party, &layout).unwrap();
         prepare::evaluator(&mut party, inputs[1], &received).unwrap();
         let (mut actives, links) = build::evaluator(&mut party, &layout, &mut received).unwrap();

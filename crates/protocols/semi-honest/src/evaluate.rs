@@ -115,7 +115,7 @@ pub(super) fn garbler(
 ) -> Result<OutputColours, Error> {
     party.run.phase("evaluate");
     let delta = party.delta();
-    let Garbler { run, rng, components: Components { schedules, starts, visits }, .. } = party;
+    let Garbler { run, rng, program: Components { schedules, starts, visits }, .. } = party;
     if starts.is_empty() {
         *starts = schedules.iter().map(|_| rng.block()).collect();
         run.channel.send(msg::KEYS, bytemuck::cast_slice(starts))?;
@@ -170,7 +170,7 @@ pub(super) fn evaluator(
     mine: Labels,
 ) -> Result<(OutputColours, Vec<u8>), Error> {
     party.run.phase("evaluate");
-    let Evaluator { run, components: Components { schedules, starts, visits }, .. } = party;
+    let Evaluator { run, program: Components { schedules, starts, visits }, .. } = party;
     if starts.is_empty() {
         *starts = vec![0; schedules.len()];
         run.channel.receive_into(msg::KEYS, bytemuck::cast_slice_mut(starts))?;

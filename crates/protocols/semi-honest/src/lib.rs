@@ -97,7 +97,7 @@ pub fn garbler(
     let layout = Layout::new(&job.program, executions)?;
     let inputs = layout.inputs(Party::Garbler, input)?;
     let run = Metered::new::<SemiHonest>(channel, Party::Garbler, Box::new(observer));
-    let mut party = setup::garbler(run, &job.terms(), Some(&layout))?; // 1
+    let mut party = setup::run(run, &job.terms(), &layout)?; // 1
     let outputs = executions::garbler(&mut party, &layout, inputs, None)?; // 2, 3, 4
     Ok(report(outputs, party.close()?, executions))
 }
@@ -116,7 +116,7 @@ pub fn evaluator(
     let layout = Layout::new(&job.program, executions)?;
     let inputs = layout.inputs(Party::Evaluator, input)?;
     let run = Metered::new::<SemiHonest>(channel, Party::Evaluator, Box::new(observer));
-    let mut party = setup::evaluator(run, &job.terms(), Some(&layout))?; // 1
+    let mut party = setup::run(run, &job.terms(), &layout)?; // 1
     let outputs = executions::evaluator(&mut party, &layout, inputs, None)?; // 2, 3, 4
     Ok(report(outputs, party.close()?, executions))
 }

@@ -9,20 +9,19 @@ use super::records::{EvaluatorCopies, GarblerCopies, Shape, values};
 use crate::layout::{LANES, Layout};
 use crate::preprocess::{Copy, Garbled, Received, side_by_side};
 use crate::report::CompGc;
-use crate::setup::{self, Session};
+use crate::setup::{self, UsedSchedules};
 use crate::{msg, online};
 use brickwork_base::Error;
-use brickwork_base::random::Rng;
 use brickwork_circuit::{Circuit, Component};
 use brickwork_kernels::SecretBlocks;
 use brickwork_primitives::Labels;
 use brickwork_primitives::garbling::Schedule;
 use brickwork_primitives::ot::extension;
+use brickwork_protocol::PlainSession;
 use brickwork_protocol::stock::Stand;
 use brickwork_protocol::stock::ots::{EvaluatorOts, GarblerOts, OtEnd};
 use brickwork_protocol::stock::plain::{Plain, PlainRole};
 use brickwork_protocol::stock::records::{Batches, Keeper, Records, TakenItems};
-use brickwork_protocol::{Metered, SessionId, Terms};
 use brickwork_store::{Batch, Serial};
 
 /// The copy that a slot uses: one of those that the program takes from a batch.
@@ -38,16 +37,15 @@ pub struct TakenCopy<P> {
 pub trait Role: OtEnd {
     type Copies: Records<Context<'static> = Shape> + Send;
 
-    fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error>;
     /// Garbles copies, which get the numbers from 0 on; returns the start of their keys.
     fn garble(
-        session: &mut Session<Self>,
+        session: &mut PlainSession<Self, UsedSchedules>,
         circuit: &Circuit,
         count: usize,
     ) -> Result<(u128, Self::Copies), Error>;
     /// Runs a program. `taken` has the copy of each slot, in the order of the slots.
     fn execute(
-        session: &mut Session<Self>,
+        session: &mut PlainSession<Self, UsedSchedules>,
         job: &Execution,
         ots: Vec<Self::Ots>,
         copies: Vec<TakenCopy<Self::Copies>>,
@@ -57,12 +55,8 @@ pub trait Role: OtEnd {
 impl Role for extension::Sender {
     type Copies = GarblerCopies;
 
-    fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error> {
-        setup::garbler(run, terms, None)
-    }
-
     fn garble(
-        session: &mut Session<Self>,
+        session: &mut PlainSession<Self, UsedSchedules>,
         circuit: &Circuit,
         count: usize,
     ) -> Result<(u128, GarblerCopies), Error> {
@@ -86,7 +80,7 @@ impl Role for extension::Sender {
     }
 
     fn execute(
-        session: &mut Session<Self>,
+        session: &mut PlainSession<Self, UsedSchedules>,
         job: &Execution,
         ots: Vec<GarblerOts>,
         copies: Vec<TakenCopy<GarblerCopies>>,
@@ -115,12 +109,8 @@ impl Role for extension::Sender {
 impl Role for extension::Receiver {
     type Copies = EvaluatorCopies;
 
-    fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error> {
-        setup::evaluator(run, terms, None)
-    }
-
     fn garble(
-        session: &mut Session<Self>,
+        session: &mut PlainSession<Self, UsedSchedules>,
         circuit: &Circuit,
         count: usize,
     ) -> Result<(u128, EvaluatorCopies), Error> {
@@ -133,13 +123,13 @@ impl Role for extension::Receiver {
     }
 
     fn execute(
-        session: &mut Session<Self>,
+        session: &mut PlainSession<Self, UsedSchedules>,
         job: &Execution,
         ots: Vec<EvaluatorOts>,
         taken: Vec<TakenCopy<EvaluatorCopies>>,
     ) -> Result<Vec<bool>, Error> {
         let layout = job.layout;
-        session.schedules = setup::schedules(layout);
+        session.program = setup::schedules(layout);
         let mut tables = vec![0; layout.table_bytes()];
         for (slot, TakenCopy { batch, place, .. }) in taken.iter().enumerate() {
             let copy = &batch.tables[values(&(*place..place + 1), batch.shape.tables)];
@@ -209,8 +199,7 @@ fn read<C: Role>(items: &TakenItems, layout: &Layout) -> Result<Material<C>, Err
 impl Plain for CompGc {
     type FillStep = Filling;
     type Execution<'j> = Execution<'j>;
-    type Garbler = Session<extension::Sender>;
-    type Evaluator = Session<extension::Receiver>;
+    type Program = UsedSchedules;
 
     fn program(job: &Execution) -> [u8; 32] {
         setup::digest(job.layout)
@@ -225,45 +214,17 @@ impl Plain for CompGc {
     }
 }
 
-impl<C: Role> PlainRole<CompGc> for Session<C> {
-    type Ots = C;
+impl<C: Role> PlainRole<C> for CompGc {
     type Made = Made<C>;
 
-    fn set_up(run: Metered, terms: &Terms) -> Result<Self, Error> {
-        C::set_up(run, terms)
-    }
-
-    fn restored(run: Metered, id: SessionId, cot: C) -> Result<Self, Error> {
-        let rng = Rng::new("brickwork compgc session from stock")?;
-        Ok(Session { run, id, rng, cot, schedules: Vec::new() })
-    }
-
-    fn ots(&mut self) -> &mut C {
-        &mut self.cot
-    }
-
-    fn ots_ref(&self) -> &C {
-        &self.cot
-    }
-
-    fn id(&self) -> &SessionId {
-        &self.id
-    }
-
-    fn run(&mut self) -> &mut Metered {
-        &mut self.run
-    }
-
-    fn release(self: Box<Self>) -> Metered {
-        self.run
-    }
-
-    fn make(&mut self, step: &Filling) -> Result<Made<C>, Error> {
-        self.run.phase("preprocess");
+    fn make(session: &mut PlainSession<C, UsedSchedules>, step: &Filling) -> Result<Made<C>, Error> {
+        session.run.phase("preprocess");
         Ok(match step {
-            Filling::Ots(count) => Made::Ots(self.cot.draw(&mut self.run.channel, &mut self.rng, *count)?),
+            Filling::Ots(count) => {
+                Made::Ots(session.cot.draw(&mut session.run.channel, &mut session.rng, *count)?)
+            }
             Filling::Copies { component, count } => {
-                let (start, copies) = C::garble(self, &component.circuit, *count)?;
+                let (start, copies) = C::garble(session, &component.circuit, *count)?;
                 Made::Copies(start, copies)
             }
         })
@@ -290,9 +251,14 @@ impl<C: Role> PlainRole<CompGc> for Session<C> {
 
     /// Everything that does not depend on the peer is read first. So no party waits for a disk after both
     /// have burned the items.
-    fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Vec<bool>, Error> {
+    fn take(
+        session: &mut PlainSession<C, UsedSchedules>,
+        items: &TakenItems,
+        job: &Execution,
+        stand: Stand,
+    ) -> Result<Vec<bool>, Error> {
         let Material { ots, copies } = read::<C>(items, job.layout)?;
-        stand.confirm(&mut self.run)?;
-        C::execute(self, job, ots, copies)
+        stand.confirm(&mut session.run)?;
+        C::execute(session, job, ots, copies)
     }
 }

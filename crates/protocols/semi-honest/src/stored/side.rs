@@ -4,16 +4,15 @@
 use crate::executions;
 use crate::layout::Layout;
 use crate::report::SemiHonest;
-use crate::setup::{self, Components, Session};
+use crate::setup::{self, Components};
 use brickwork_base::digest::Digest;
-use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::extension;
+use brickwork_protocol::PlainSession;
 use brickwork_protocol::stock::ots::OtEnd;
 use brickwork_protocol::stock::plain::{Plain, PlainRole};
 use brickwork_protocol::stock::records::{Batches, Keeper, TakenItems, TakenStream};
 use brickwork_protocol::stock::{PreprocessingStep, Stand};
-use brickwork_protocol::{Metered, SessionId, Terms};
 use brickwork_store::{Batch, EpochId, Serial, Store};
 
 /// The kinds of item of a batch. There is only one kind.
@@ -101,28 +100,31 @@ pub(super) fn missing(store: &Store, epoch: Option<EpochId>, layout: &Layout) ->
 
 /// A party's part of the OTs, and its operations with them.
 pub(crate) trait Role: OtEnd {
-    fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error>;
     /// Runs all executions.
-    fn execute(session: &mut Session<Self>, job: &Execution, ots: TakenStream) -> Result<Vec<bool>, Error>;
+    fn execute(
+        session: &mut PlainSession<Self, Components>,
+        job: &Execution,
+        ots: TakenStream,
+    ) -> Result<Vec<bool>, Error>;
 }
 
 impl Role for extension::Sender {
-    fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error> {
-        setup::garbler(run, terms, None)
-    }
-
-    fn execute(session: &mut Session<Self>, job: &Execution, ots: TakenStream) -> Result<Vec<bool>, Error> {
+    fn execute(
+        session: &mut PlainSession<Self, Components>,
+        job: &Execution,
+        ots: TakenStream,
+    ) -> Result<Vec<bool>, Error> {
         let inputs = job.layout.inputs(Party::Garbler, job.input)?;
         executions::garbler(session, job.layout, inputs, Some(ots))
     }
 }
 
 impl Role for extension::Receiver {
-    fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error> {
-        setup::evaluator(run, terms, None)
-    }
-
-    fn execute(session: &mut Session<Self>, job: &Execution, ots: TakenStream) -> Result<Vec<bool>, Error> {
+    fn execute(
+        session: &mut PlainSession<Self, Components>,
+        job: &Execution,
+        ots: TakenStream,
+    ) -> Result<Vec<bool>, Error> {
         let inputs = job.layout.inputs(Party::Evaluator, job.input)?;
         executions::evaluator(session, job.layout, inputs, Some(ots))
     }
@@ -131,8 +133,7 @@ impl Role for extension::Receiver {
 impl Plain for SemiHonest {
     type FillStep = Filling;
     type Execution<'j> = Execution<'j>;
-    type Garbler = Session<extension::Sender>;
-    type Evaluator = Session<extension::Receiver>;
+    type Program = Components;
 
     fn program(job: &Execution) -> [u8; 32] {
         setup::digest(job.layout)
@@ -150,42 +151,12 @@ impl Plain for SemiHonest {
     }
 }
 
-impl<C: Role> PlainRole<SemiHonest> for Session<C> {
-    type Ots = C;
+impl<C: Role> PlainRole<C> for SemiHonest {
     type Made = C::Ots;
 
-    fn set_up(run: Metered, terms: &Terms) -> Result<Self, Error> {
-        C::set_up(run, terms)
-    }
-
-    fn restored(run: Metered, id: SessionId, cot: C) -> Result<Self, Error> {
-        let rng = Rng::new("brickwork semi-honest session from stock")?;
-        Ok(Session { run, id, rng, cot, components: Components::default() })
-    }
-
-    fn ots(&mut self) -> &mut C {
-        &mut self.cot
-    }
-
-    fn ots_ref(&self) -> &C {
-        &self.cot
-    }
-
-    fn id(&self) -> &SessionId {
-        &self.id
-    }
-
-    fn run(&mut self) -> &mut Metered {
-        &mut self.run
-    }
-
-    fn release(self: Box<Self>) -> Metered {
-        self.run
-    }
-
-    fn make(&mut self, step: &Filling) -> Result<C::Ots, Error> {
-        self.run.phase("prepare");
-        self.cot.draw(&mut self.run.channel, &mut self.rng, step.count)
+    fn make(session: &mut PlainSession<C, Components>, step: &Filling) -> Result<C::Ots, Error> {
+        session.run.phase("prepare");
+        session.cot.draw(&mut session.run.channel, &mut session.rng, step.count)
     }
 
     fn keep(_: &Filling, made: C::Ots, serial: Serial, keeper: &mut Keeper) -> Result<(), Error> {
@@ -194,9 +165,14 @@ impl<C: Role> PlainRole<SemiHonest> for Session<C> {
     }
 
     /// The garbler draws new starts for each run, so each run has its own hash keys.
-    fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Vec<bool>, Error> {
-        stand.confirm(&mut self.run)?;
-        self.components = Components::of(job.layout.program);
-        C::execute(self, job, items.stream())
+    fn take(
+        session: &mut PlainSession<C, Components>,
+        items: &TakenItems,
+        job: &Execution,
+        stand: Stand,
+    ) -> Result<Vec<bool>, Error> {
+        stand.confirm(&mut session.run)?;
+        session.program = Components::of(job.layout.program);
+        C::execute(session, job, items.stream())
     }
 }
