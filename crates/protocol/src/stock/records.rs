@@ -675,6 +675,7 @@ mod tests {
     // Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
     use super::*;
+    use crate::stock::ots::GarblerOts;
 
     /// Writing secrets leaves no copies behind, because a new buffer replaces one that is too small.
     #[test]
@@ -759,6 +760,36 @@ mod tests {
             assert!(read(&other, 5, 0..5).is_err(), "{place}");
         }
         assert!([0, 3, 4, 15, whole.len() - 1].iter().all(|&end| read(&whole[..end], 5, 0..5).is_err()));
+    }
+
+    /// Items of a batch are read only if all are there, and all records have the same columns.
+    #[test]
+    fn items_are_read_together_or_not_at_all() {
+        let written = |width: usize| {
+            let (mut out, chain) = (Out::of(3), Chain::random().unwrap());
+            out.pods(&vec![7u8; 3 * width]);
+            (out.masked(&mut chain.clone()), chain)
+        };
+        for (widths, wanted, good) in [
+            (&[16][..], 3, true),
+            (&[16], 4, false),
+            (&[16], 2, false),
+            (&[16, 16], 6, true),
+            (&[16, 8], 6, false),
+            (&[], 3, false),
+        ] {
+            let mut values = Values::of(wanted);
+            let added = widths.iter().try_for_each(|&width| {
+                let (record, mut chain) = written(width);
+                values.unmask(&record, 3, 0..3, &mut chain)
+            });
+            let read = added.and_then(|()| values.decode::<GarblerOts>(&()));
+            assert_eq!(
+                read.map_or(0, |ots| ots.count()),
+                if good { wanted } else { 0 },
+                "{widths:?} {wanted}"
+            );
+        }
     }
 
     #[test]
