@@ -6,7 +6,8 @@ mod store;
 use std::panic::{set_hook, take_hook};
 use std::sync::Once;
 
-/// The database panics over some damage, which the store expects and turns into an error. Other panics count.
+/// The database panics over some damage, which the store expects and turns into an error. Other panics are
+/// findings.
 fn let_the_database_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

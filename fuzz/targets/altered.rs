@@ -13,7 +13,7 @@ use brickwork::protocol::{TABLE_MEMORY, Terms};
 use brickwork::wire::{Channel, Stream};
 use brickwork::{ProtocolError as Error, Security};
 
-/// The bytes in transit between two parties, and their fate.
+/// The bytes in transit between two parties.
 #[derive(Default)]
 struct Line {
     sent: [VecDeque<Vec<u8>>; 2],
@@ -29,7 +29,8 @@ enum State {
 }
 
 impl Line {
-    /// True if nothing more can come for this party. A changed message may leave both waiting.
+    /// True if no more bytes can come for this party. After a changed message both parties may wait for each
+    /// other.
     fn is_over(&self, party: usize) -> bool {
         let other = self.state[1 - party];
         self.sent[1 - party].is_empty()
@@ -47,7 +48,7 @@ struct End {
 }
 
 impl End {
-    /// The bytes that the other party sent, or none if no more can come.
+    /// Returns the bytes that the other party sent, or `None` if no more can come.
     fn next(&self) -> Option<Vec<u8>> {
         let (line, moved) = &*self.line;
         let mut line = line.lock().expect("no panic");
@@ -68,7 +69,7 @@ impl Drop for End {
     }
 }
 
-/// Edits of a stream: where, what, and with which value.
+/// Edits of a stream: for each, the position, the kind and a value.
 #[derive(Clone, Default)]
 pub struct Edits {
     list: Vec<(usize, u8, u8)>,
@@ -77,7 +78,7 @@ pub struct Edits {
 }
 
 impl Edits {
-    /// Reads four bytes an edit: the distance from the one before (two bytes), what to do, a value.
+    /// Reads edits of four bytes: the distance from the previous edit (two bytes), the kind, and a value.
     pub fn parse(data: &[u8]) -> Self {
         let mut at = 0;
         let edit = |e: &[u8]| {
@@ -92,14 +93,14 @@ impl Edits {
         self.list.is_empty()
     }
 
-    /// Alters the bytes that come next.
+    /// Alters the next bytes.
     pub fn apply(&mut self, bytes: Vec<u8>) -> Vec<u8> {
         let (start, end) = (self.seen, self.seen + bytes.len());
         self.seen = end;
         let mut altered = bytes;
         for &(at, what, value) in self.list.iter().rev().filter(|(at, ..)| (start..end).contains(at)) {
             let at = at - start;
-            // An edit at the same place may have cut it off.
+            // An edit at the same position may have cut off the bytes here.
             if at >= altered.len() {
                 continue;
             }
@@ -150,8 +151,8 @@ impl Write for End {
 
 impl Stream for End {}
 
-/// Makes a line between two parties, on which `victim` gets altered bytes: the garbler's end and the
-/// evaluator's.
+/// Makes a line between two parties, on which `victim` receives altered bytes. Returns the garbler's end and
+/// the evaluator's end.
 fn line(victim: Party, edits: &Edits) -> [Channel; 2] {
     let line = Arc::default();
     [Party::Garbler, Party::Evaluator].map(|party| {
@@ -166,7 +167,7 @@ fn line(victim: Party, edits: &Edits) -> [Channel; 2] {
     })
 }
 
-/// Lets both parties do this, each with its end of the line. Returns the result of the victim.
+/// Runs both parties, each with its end of the line. Returns the result of the victim.
 pub fn both<T: Send>(
     victim: Party,
     edits: &Edits,
@@ -223,9 +224,9 @@ impl Stores {
         Stores(files)
     }
 
-    /// Lets both parties take from copies of these stores. That of the victim is sound afterwards, and if
-    /// something was taken from it when the peer was caught, all is burned; if the stores were no pair,
-    /// nothing.
+    /// Lets both parties take items from copies of these stores. Checks that the victim's store is undamaged
+    /// afterwards. If items were taken from it before the peer was caught, its stock must be burned. If the
+    /// stores were no pair, nothing may be burned.
     pub fn taken_from<T>(
         &self,
         victim: Party,
@@ -245,7 +246,7 @@ impl Stores {
                 store.log(&id).expect("a log").iter().any(|entry| matches!(entry, EpochEntry::Use { .. }));
             let burned = store.state(&id).expect("a log").burned().is_some();
             let caught = matches!(ended, Err(Error::Peer(_)));
-            assert!(burned || !taken || !caught, "a cheat was found, and not burned");
+            assert!(burned || !taken || !caught, "the party found a cheat, but did not burn its stock");
             assert!(!burned || !matches!(ended, Err(Error::Strangers(_))), "a mistake burns nothing");
         }
         ended

@@ -1,5 +1,5 @@
-//! Circuits and programs from an untrusted source: they are read or refused, and one that is read is the same
-//! after it is written and read again.
+//! Circuits and programs from an untrusted source. Each is read or refused, and one that is read stays the
+//! same when it is written and read again.
 //!
 //! Used by the fuzz target and, with the seeds, by the tests.
 #![allow(dead_code)]
@@ -7,7 +7,7 @@
 use brickwork::circuit::formats::{InputMap, bristol, duplo, load, load_mapped};
 use brickwork::circuit::{Party, Program};
 
-/// Larger programs are not written again: fuzzing lives from many runs.
+/// Larger programs are not written again, because fuzzing needs many runs.
 const REWRITTEN: u64 = 50_000;
 
 fn outputs(program: &Program) -> Vec<Vec<bool>> {

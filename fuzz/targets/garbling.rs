@@ -16,12 +16,13 @@ use brickwork::justgarble::{Evaluator, GarbledResult, NormalCircuit, Scheme, gar
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 
-/// Larger circuits are not evaluated: fuzzing lives from many runs.
+/// Larger circuits are not evaluated, because fuzzing needs many runs.
 const EVALUATED: u32 = 1 << 12;
 
-/// Reads a file whose type the first byte selects: 0 to 5 one of the files F, e, d, c, X, Y, whose header and
-/// digest are made here, as no fuzzer would guess the digest; 6 a circuit in SCD, garbled by the scheme of
-/// the upper bits; otherwise a function of CompGC. Returns whether it was understood.
+/// Reads a file, whose type is selected by the first byte: 0 to 5 stand for the files F, e, d, c, X, Y. Their
+/// header and digest are computed here, because no fuzzer would guess the digest. 6 stands for a circuit in
+/// SCD, which is garbled by the scheme of the upper bits. Other values stand for a function of CompGC.
+/// Returns whether the file was accepted.
 pub fn garbling(data: &[u8]) -> bool {
     let Some((&kind, body)) = data.split_first() else { return false };
     match kind & 7 {
@@ -82,7 +83,7 @@ fn part(kind: u8, body: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// A method with each cipher that goes together with it, or nearly.
+/// Schemes with each cipher that fits them, and some combinations that do not fit.
 const SCHEMES: [&str; 11] = [
     "half-gates-a2",
     "half-gates-a4",
@@ -97,8 +98,8 @@ const SCHEMES: [&str; 11] = [
     "ga-sha-1",
 ];
 
-/// Reading gives what was written, in topological order or not. If the circuit has functions, the circuit
-/// that protocols run computes the same as the garbled one, and as its garbling.
+/// Reading a circuit gives the circuit that was written, in topological order or not. If the circuit has
+/// functions, the circuit for protocols computes the same as the circuit for garbling and its garbling.
 fn circuit(file: &[u8], scheme: usize) -> Result<(), Error> {
     let scd = Scd::read(file)?;
     let again = Scd::read(&scd.write()).expect("what was written is read");
@@ -123,8 +124,8 @@ fn circuit(file: &[u8], scheme: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// The components that functions may have here: of two words of two bits a sum of one bit and a product of
-/// another, and the same the other way round.
+/// The components that functions can use here. Both take two words of two bits. One gives a sum of one bit
+/// and a product of one bit, the other gives them in the opposite order.
 fn component(name: &str) -> Result<Component, Error> {
     let outputs = match name {
         "a" => vec![4, 5],
@@ -141,7 +142,7 @@ fn component(name: &str) -> Result<Component, Error> {
     })
 }
 
-/// A circuit that is read, written, and read again is the same; the program computes the same.
+/// A circuit that is read, written, and read again is the same, and its program computes the same.
 fn function(file: &[u8]) -> Result<(), Error> {
     let program = compgc::read(file, component)?;
     let written = compgc::write(&program).expect("what was read is written");

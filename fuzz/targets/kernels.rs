@@ -1,4 +1,4 @@
-//! All kernels of the machine against the portable one, at any length.
+//! Compares all kernels of the machine with the portable one, for any length.
 //!
 //! Used by the fuzz target and, with the seeds, by the tests.
 #![allow(dead_code)]
@@ -9,7 +9,7 @@ use brickwork_kernels::{
     parity_rows_with, subtree_values_with, transpose_back_with, transpose_with, words_for_rows,
 };
 
-/// Bytes that say what is done, and then give the data, again and again with another mask.
+/// The input bytes: they select the operation and then give the data, which is repeated with a mask.
 struct Source<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -34,14 +34,14 @@ impl Source<'_> {
         (0..count).map(|_| self.block()).collect()
     }
 
-    /// Blocks that begin at any place in memory that blocks may begin at, not only where a register does.
+    /// Returns blocks that begin at any permitted address, not only at the boundary of a register.
     fn shifted(&mut self, count: usize) -> (Vec<u128>, usize) {
         let shift = self.below(4);
         (self.blocks(count + shift), shift)
     }
 }
 
-/// Runs one of the loops; the first byte says which.
+/// Runs one of the loops, which the first byte selects.
 pub fn kernels(data: &[u8]) {
     let Some((what, bytes)) = data.split_first() else { return };
     if bytes.is_empty() {
@@ -61,7 +61,7 @@ pub fn kernels(data: &[u8]) {
     }
 }
 
-/// Runs it with each kernel on the same data.
+/// Runs the loop with each kernel on the same data.
 fn agree<T: PartialEq + std::fmt::Debug>(source: &mut Source, run: impl Fn(&mut Source, Kernel) -> T) {
     let start = source.at;
     let expected = run(source, Kernel::PORTABLE);
@@ -173,8 +173,8 @@ fn garbled(source: &mut Source, kernel: Kernel) -> (Vec<u8>, Vec<u128>) {
         let mut ands: Vec<And> = Vec::new();
         for _ in 0..source.below(LAYER + 1) {
             let and = And { a: slot(source), b: slot(source), out: 1 + source.below(slots - 1) as u32, gate };
-            // The AND gates of a layer do not depend on each other or on the layer's XORs, nor write the same
-            // slot.
+            // The AND gates of a layer depend neither on each other nor on the layer's XORs, and all write
+            // different slots.
             let apart = |g: &And| {
                 g.out != and.a && g.out != and.b && g.out != and.out && and.out != g.a && and.out != g.b
             };

@@ -1,5 +1,5 @@
-//! The files of a job at one party: its ledger, and what its workers said. Entries are written as jobs write
-//! them, the bytes of the file are altered, and the file is opened again.
+//! The files of a job at one party: its ledger, and the reports of its workers. Entries are written as jobs
+//! write them, the bytes of the file are altered, and the file is opened again.
 //!
 //! Used by the fuzz target and, with the seeds, by the tests.
 #![allow(dead_code)]
@@ -18,10 +18,10 @@ use super::altered::{Edits, IDENTITIES};
 
 const JOB: [u8; 32] = [5; 32];
 
-/// Reads how the two files of a job are made. The lowest bit of the first byte says which file is meant; the
-/// next one, whether all behind the first byte is the file. Else the second byte says how many words of four
-/// bytes follow, which are entries or news, and edits of the file follow these. Returns whether the file is
-/// as it was written, or all of it is understood.
+/// Reads how to make the two files of a job. The lowest bit of the first byte selects the file. If the next
+/// bit is set, all remaining bytes are the file. Otherwise the second byte is the number of words of four
+/// bytes that follow, which are entries or news. After the words come edits of the file. Returns whether the
+/// file is unchanged, or was accepted completely.
 pub fn ledgers(data: &[u8]) -> bool {
     let Some((&kind, data)) = data.split_first() else { return false };
     let folder = folder();
@@ -41,7 +41,7 @@ pub fn ledgers(data: &[u8]) -> bool {
     if says { said(folder.path(), words, edits) } else { ledger(folder.path(), words, edits) }
 }
 
-/// In memory, where it can be.
+/// Makes a folder, in memory if possible.
 fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
@@ -59,7 +59,7 @@ fn terms() -> JobTerms {
     }
 }
 
-/// A file is understood or refused as damaged, and nothing else.
+/// A file is accepted, or refused as damaged; every other result is a finding.
 fn understood<T>(opened: Result<T, Error>) -> Option<T> {
     match opened {
         Ok(opened) => Some(opened),
@@ -84,7 +84,7 @@ fn entry([kind, lane, attempt, number]: [u8; 4]) -> JobEntry {
     }
 }
 
-/// An altered ledger gives back what was written, from the first entry on, and it can go on.
+/// An altered ledger gives the entries that were written, from the first entry on, and can continue.
 fn ledger(folder: &Path, words: &[[u8; 4]], edits: Edits) -> bool {
     let mut book = JobLedger::begin(folder, Party::Garbler, &JOB, &terms()).expect("a ledger");
     let mut written = Vec::new();
@@ -101,7 +101,7 @@ fn ledger(folder: &Path, words: &[[u8; 4]], edits: Edits) -> bool {
     let Some(mut book) = opened.map(|book| book.expect("there is one")) else { return false };
     let read = book.entries().to_vec();
     assert!(written.starts_with(&read), "{read:?} of {written:?}");
-    // The hash chain protects the name of the job from the first entry on.
+    // The hash chain protects the name of the job, from the first entry on.
     assert!(read.is_empty() || *book.job() == JOB);
     let mut state = JobState::new(book.job(), &terms());
     read.iter().for_each(|entry| state.apply(entry).expect("it could follow"));
@@ -114,7 +114,7 @@ fn ledger(folder: &Path, words: &[[u8; 4]], edits: Edits) -> bool {
     rest.is_empty()
 }
 
-/// Altered words give back all that was said, or the first of it.
+/// An altered file of reports gives all reports, or the first of them.
 fn said(folder: &Path, words: &[[u8; 4]], edits: Edits) -> bool {
     let news = |&[kind, lane, attempt, partition]: &[u8; 4]| {
         let (lane, attempt, partition) = (lane.into(), attempt.into(), partition.into());

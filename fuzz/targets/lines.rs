@@ -1,4 +1,4 @@
-//! Messages on the lines of the command, beside a protocol: a peer's sheet before a run, the words of
+//! Messages of the command besides those of a protocol: a peer's sheet before a run, messages between
 //! services, and the call of a maker.
 //!
 //! Used by the fuzz target and, with the seeds, by the tests.
@@ -6,11 +6,12 @@
 
 use brickwork_cli::parsers;
 
-/// More is not shown of a peer's words.
+/// No more than this is shown of a peer's text.
 const MOST_SHOWN: usize = 2000;
 
-/// Reads what the first byte says: a garbler's sheet, an evaluator's, what a service says of a connection,
-/// what drives one of its lines, what it hears there, or a call. Returns whether it was understood.
+/// Reads a message, whose kind the first byte selects: a garbler's sheet, an evaluator's sheet, a service's
+/// description of a connection, a message of a line's driver, an answer to a driver, or a call. Returns
+/// whether the message was accepted.
 pub fn lines(data: &[u8]) -> bool {
     let Some((&what, bytes)) = data.split_first() else { return false };
     match what % 6 {
@@ -23,14 +24,14 @@ pub fn lines(data: &[u8]) -> bool {
     }
 }
 
-/// A message that is understood means the same when it was written again.
+/// A message that is accepted has the same meaning after it was written again.
 fn again(read: fn(&[u8]) -> Option<Vec<u8>>, bytes: &[u8]) -> bool {
     let Some(once) = read(bytes) else { return false };
     assert_eq!(read(&once).as_ref(), Some(&once));
     true
 }
 
-/// No sheet of a peer makes words that move a cursor or paint lines.
+/// No sheet of a peer makes a message that can move the cursor of a terminal.
 fn sheet(bytes: &[u8], of_garbler: bool) -> bool {
     let Some((once, words)) = parsers::sheet(bytes, of_garbler) else { return false };
     let (twice, same) = parsers::sheet(&once, of_garbler).expect("what was written is read");

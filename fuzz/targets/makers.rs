@@ -17,7 +17,7 @@ use brickwork::wire::{Channel, Stream};
 use brickwork::{ProtocolError as Error, Security};
 
 /// Reads a message; the first byte selects its type: a maker's message, its coordinator's, or all messages of
-/// one of them. Returns whether it was understood.
+/// one of them. Returns whether the message was accepted.
 pub fn makers(data: &[u8]) -> bool {
     let Some((&what, data)) = data.split_first() else { return false };
     match what % 4 {
@@ -28,14 +28,15 @@ pub fn makers(data: &[u8]) -> bool {
     }
 }
 
-/// A word that is read means the same when it was written again.
+/// A message that is accepted has the same meaning after it was written again.
 fn word(again: fn(&[u8]) -> Option<Vec<u8>>, bytes: &[u8]) -> bool {
     let Some(once) = again(bytes) else { return false };
     assert_eq!(again(&once).as_ref(), Some(&once));
     true
 }
 
-/// The first message of a coordinator. A coordinator is of the same party, so no error accuses it.
+/// The first message of a coordinator. A coordinator belongs to the same party, so no error accuses it of a
+/// cheat.
 fn meeting(bytes: &[u8]) -> bool {
     match HomeMaker::hear(line(bytes)) {
         Ok(maker) => !maker.meeting().protocol.is_empty(),
@@ -71,15 +72,15 @@ static STORE: LazyLock<Vec<(PathBuf, Vec<u8>)>> = LazyLock::new(|| {
     files.map(|path| (path.clone(), std::fs::read(folder.path().join(path)).expect("a file"))).collect()
 });
 
-/// In memory, where it can be.
+/// Makes a folder, in memory if possible.
 fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     made.expect("a folder")
 }
 
-/// With any message of a maker, its coordinator's store has the reported items, or nothing. Returns whether
-/// it made its share.
+/// For any message of a maker, the coordinator's store has the reported items, or no items. Returns whether
+/// the maker made its share.
 fn share(bytes: &[u8]) -> bool {
     let folder = folder();
     for name in ["segments", "keys"] {
@@ -117,12 +118,12 @@ fn share(bytes: &[u8]) -> bool {
     }
 }
 
-/// A line on which these bytes come.
+/// Makes a connection on which these bytes arrive.
 fn line(bytes: &[u8]) -> Channel {
     Channel::new(vec![Box::new(Bytes { bytes: bytes.to_vec(), position: 0 })])
 }
 
-/// Bytes that come, and then the end.
+/// A stream of these bytes, which then ends.
 struct Bytes {
     bytes: Vec<u8>,
     position: usize,

@@ -1,4 +1,5 @@
-//! A peer's messages, one by one: each is read or refused, and no different bytes are accepted as the same.
+//! A peer's messages, one by one: each is read or refused, and different bytes are never accepted as the same
+//! message.
 //!
 //! Used by the fuzz target and, with the seeds, by the tests.
 #![allow(dead_code)]
@@ -15,8 +16,8 @@ use brickwork::protocol::{GREETING_BYTES, TABLE_MEMORY, Terms};
 use brickwork::wire::{Channel, FRAME_HEADER_BYTES, Stream, Tag};
 use brickwork::{Malformed, ProtocolError as Error, Security};
 
-/// Reads a message; the lower bits of the first byte say which one comes, and the upper ones to whom. Returns
-/// whether it was understood.
+/// Reads a message. The lower bits of the first byte select the message, and the upper bits its receiver.
+/// Returns whether the message was accepted.
 pub fn messages(data: &[u8]) -> bool {
     let Some((&what, data)) = data.split_first() else { return false };
     let [yes, too] = [0x80, 0x40].map(|bit| what & bit != 0);
@@ -42,13 +43,13 @@ const TERMS: Terms = Terms {
     post_quantum: false,
 };
 
-/// Where the role stands in a greeting, in its frame.
+/// The position of the role in the frame of a greeting.
 const ROLE: usize = FRAME_HEADER_BYTES + 12;
-/// The permitted differences: the parameters, and the nonce.
+/// The positions in a greeting where both parties' bytes may differ: the parameters and the nonce.
 const FREE: [std::ops::Range<usize>; 2] =
     [FRAME_HEADER_BYTES + 48..FRAME_HEADER_BYTES + 80, FRAME_HEADER_BYTES + 112..FRAME_HEADER_BYTES + 144];
 
-/// A peer that sends back the messages that it gets, in the other role and with some bits flipped.
+/// A peer that sends back the messages that it receives, in the other role and with some bits flipped.
 struct Mirror {
     told: Vec<u8>,
     said: usize,
@@ -78,7 +79,7 @@ impl Write for Mirror {
 
 impl Stream for Mirror {}
 
-/// The messages between coordinators of a job, with their limits.
+/// Reads the messages between the coordinators of a job, with their limits.
 fn coordinators(leads: bool, data: &[u8]) -> bool {
     use brickwork::jobs::control::{FollowerAnswer, LeaderProposal};
     use brickwork::jobs::coordinator::{MAX_NEWS, MAX_PROPOSED};
@@ -94,8 +95,8 @@ fn coordinators(leads: bool, data: &[u8]) -> bool {
     }
 }
 
-/// A message of fixed length that is understood is written the same again: the first one of a coordinator, or
-/// what a party with stock means to do.
+/// A message of fixed length that is accepted is written with the same bytes again: the first message of a
+/// coordinator, or the plan of a party with stock.
 fn again(leads: bool, data: &[u8]) -> bool {
     use brickwork::jobs::control::hello_again;
     use brickwork::protocol::stock::intent_again;
@@ -114,7 +115,7 @@ fn transport(data: &[u8]) -> bool {
     again.is_some()
 }
 
-/// All other parts are the same.
+/// All other bytes of both greetings are the same.
 fn greeting(garbles: bool, flips: &[u8]) -> bool {
     let role = if garbles { Party::Garbler } else { Party::Evaluator };
     let mut channel =
@@ -130,7 +131,7 @@ fn greeting(garbles: bool, flips: &[u8]) -> bool {
         Ok(_) => assert!(honest, "a difference was overlooked"),
         Err(Error::Mismatch(why)) => assert!(!honest && !why.is_empty()),
         Err(Error::Io(_)) => assert!(!honest),
-        // A tag that says so makes a refusal of it, whose words are shown.
+        // A changed tag can make the greeting a refusal, whose text is shown.
         Err(Error::Refused(why)) => assert!(!honest && !why.contains(char::is_control)),
         Err(error) if error.is_cheat(Malformed::UnexpectedMessage) => assert!(!honest),
         Err(other) => panic!("{other}"),
@@ -138,7 +139,7 @@ fn greeting(garbles: bool, flips: &[u8]) -> bool {
     honest
 }
 
-/// An accepted message keeps its bound, and is the same when it is written again.
+/// An accepted message keeps its bound, and has the same meaning after it was written again.
 fn proposal(large: bool, more: bool, bytes: &[u8]) -> bool {
     static PROGRAMS: LazyLock<[Arc<Program>; 2]> = LazyLock::new(|| [toy(), ands(500, Recipient::Both)]);
     let security = if more { 80 } else { 40 };
@@ -177,7 +178,7 @@ fn decomposition(makes_cuts: bool, bytes: &[u8]) -> bool {
     }
 }
 
-/// The first byte says in how many OTs the peer chooses; each has a key of its own then.
+/// The first byte gives the number of OTs in which the peer chooses; each has a key of its own.
 fn base_ots(data: &[u8]) -> bool {
     let Some((count, bytes)) = data.split_first() else { return false };
     match parsers::base_ots(usize::from(count % 4), bytes) {
@@ -197,7 +198,7 @@ fn base_ots(data: &[u8]) -> bool {
     }
 }
 
-/// The first byte says how many bits are expected.
+/// The first byte gives the expected number of bits.
 fn bits(data: &[u8]) -> bool {
     let Some((&count, bytes)) = data.split_first() else { return false };
     let again = parsers::bits(bytes, count.into());
@@ -205,8 +206,8 @@ fn bits(data: &[u8]) -> bool {
     again.is_some()
 }
 
-/// Two bytes give the length of a log, which follows entry by entry; then follows the state of the peer's
-/// logs as the peer claims it.
+/// Two bytes give the length of a log. After the entries of the log follow the positions of the peer's logs,
+/// as the peer claims them.
 fn standings(data: &[u8]) -> bool {
     let Some((length, data)) = data.split_first_chunk() else { return false };
     let (mut log, told) = data.split_at(data.len().min(usize::from(u16::from_le_bytes(*length))));
@@ -244,7 +245,7 @@ fn standings(data: &[u8]) -> bool {
     true
 }
 
-/// Bytes that come, and then the end.
+/// A stream of these bytes, which then ends.
 struct Bytes {
     bytes: Vec<u8>,
     position: usize,
@@ -270,8 +271,8 @@ impl Write for Bytes {
 
 impl Stream for Bytes {}
 
-/// The expected messages are in the first bytes, three each (how, tag, length); after a byte 0xff come the
-/// actual ones.
+/// The first bytes describe the expected messages, with three bytes each (kind, tag, length). After a byte
+/// 0xff come the actual messages.
 fn frames(data: &[u8]) -> bool {
     let Some(end) = data.iter().position(|&b| b == 0xff) else { return false };
     let (expected, bytes) = (&data[..end], &data[end + 1..]);

@@ -16,11 +16,10 @@ use brickwork::{ProtocolError as Error, compgc, jimu, lego, semi_honest};
 
 use super::altered::{Edits, IDENTITIES, Stores, TERMS, both, open};
 
-/// One AND gate, which is a component; both learn the result.
+/// A program with one AND gate, which is a component. Both parties learn the result.
 static PROGRAM: LazyLock<Arc<Program>> = LazyLock::new(|| ands(1, Recipient::Both));
 
-/// A relative of DUPLO's, with what it puts into buckets; or a protocol that holds against a peer who is only
-/// curious.
+/// A protocol besides DUPLO; for some also the items that it puts into buckets.
 #[derive(Clone, Copy)]
 enum Relative {
     Jimu(Unit),
@@ -34,23 +33,23 @@ use Relative::{CompGc, Jimu, Lego, SemiHonest};
 const ALL: [Relative; 5] = [Jimu(Unit::Gates), Jimu(Unit::Components), Lego, SemiHonest, CompGc];
 
 impl Relative {
-    /// Returns whether outputs are right against any peer.
+    /// Returns whether the protocol promises right outputs against any peer.
     fn is_robust(self) -> bool {
         !matches!(self, SemiHonest | CompGc)
     }
 }
 
-/// Both parties' stores, filled for one run of each.
+/// The stores of both parties for each protocol, with items for one run.
 static FILLED: LazyLock<[Stores; 5]> = LazyLock::new(|| {
     ALL.map(|relative| {
         Stores::filled(|folder| met(relative, folder, Party::Evaluator, None, &Edits::default()).map(drop))
     })
 });
 
-/// Lets the peer of one party answer as the fuzzer likes. Bit 0 of the first byte names the party that gets
-/// altered bytes, and bits 1 and 2 are the inputs. If bit 3 is set, the items come from stores. The bits
-/// above name the relative. In each case that party ends with an output or a typed error. The output is right
-/// unless the protocol promises that of honest peers alone. Returns whether there is an output.
+/// Lets the fuzzer choose the messages of one party's peer. Bit 0 of the first byte names the party that gets
+/// altered bytes, and bits 1 and 2 are the inputs. If bit 3 is set, the items come from stores. The remaining
+/// bits select the protocol. In each case this party ends with an output or a typed error. The output is
+/// right, unless the protocol promises that only for honest peers. Returns whether there is an output.
 pub fn relatives(data: &[u8]) -> bool {
     let Some((&first, edits)) = data.split_first() else { return false };
     let edits = Edits::parse(edits);
@@ -75,7 +74,7 @@ pub fn relatives(data: &[u8]) -> bool {
     }
 }
 
-/// Everything is made for this run, with few copies. Base OTs are dealt.
+/// All items are made for this run, with few copies. The base OTs come from a dealer.
 fn on_the_spot(
     relative: Relative,
     victim: Party,
@@ -136,7 +135,7 @@ fn on_the_spot(
     })
 }
 
-/// Connects both parties' stores, to be filled, or to run the program on these inputs.
+/// Connects both parties' stores, to fill them, or to run the program on these inputs.
 fn met(
     relative: Relative,
     folder: &Path,

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Gives a target each of its seeds, with its name, whole and cut off at so many places.
+/// Gives a target each of its seeds, with its name: the whole seed, and the seed cut off at this many places.
 pub fn replay(name: &str, cuts: usize, least: usize, mut target: impl FnMut(&str, &[u8])) {
     let seeds: Vec<PathBuf> =
         std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(name))
@@ -20,8 +20,8 @@ pub fn replay(name: &str, cuts: usize, least: usize, mut target: impl FnMut(&str
     }
 }
 
-/// Gives a target all inputs that fuzzing has kept, if there are some. Then come so many that are made of
-/// these and of the seeds, the same in each call.
+/// Gives a target all inputs that fuzzing has kept, if there are any. Then gives the target this many inputs
+/// that are changed from the kept ones and the seeds. They are the same in each call.
 pub fn corpus(name: &str, mutations: usize, target: impl Fn(&[u8])) {
     let mut inputs = kept(name);
     inputs.iter().for_each(|input| target(input));
@@ -59,7 +59,7 @@ impl Drop for Shown {
     }
 }
 
-/// Draws numbers that are always the same (SplitMix64).
+/// Draws numbers, which are the same in each run (SplitMix64).
 struct Draw(u64);
 
 impl Draw {

@@ -17,7 +17,8 @@ use brickwork::protocol::{AgreedJob, TABLE_MEMORY, Unobserved};
 
 use super::altered::{Edits, IDENTITIES, Stores, TERMS, both, open};
 
-/// One AND gate, both learn the result; three copies and authenticators a bucket, two opened.
+/// A program with one AND gate, whose result both parties learn. Buckets have three copies or authenticators,
+/// and two of each are opened.
 static RUN: LazyLock<(Arc<Program>, Parameters)> = LazyLock::new(|| {
     let program = ands(1, Recipient::Both);
     let parameters = small(&program, [3, 2], [3, 2], [3, 2]);
@@ -26,9 +27,9 @@ static RUN: LazyLock<(Arc<Program>, Parameters)> = LazyLock::new(|| {
 
 /// Lets the fuzzer choose the messages of one party's peer. Bit 0 of the first byte selects the party that
 /// gets altered bytes, bits 1 and 2 are the inputs, and bit 3 selects whether the stock was made before and
-/// is in stores. Without stock, bit 4 selects authenticated masks; with them, bits 5 and 6 select that they
-/// come from a PCG, which takes long. With any bytes, that party ends with the right output or a typed error.
-/// Returns which.
+/// is in stores. Without stock, bit 4 selects authenticated masks. For these, bits 5 and 6 select a PCG,
+/// which takes long. For any bytes, this party ends with the right output or a typed error. Returns whether
+/// it has an output.
 pub fn session(data: &[u8]) -> bool {
     let Some((&first, edits)) = data.split_first() else { return false };
     let edits = Edits::parse(edits);
@@ -51,7 +52,7 @@ pub fn session(data: &[u8]) -> bool {
     }
 }
 
-/// The run, as either party means it.
+/// Returns the run, which is the same for both parties.
 fn job() -> AgreedJob {
     AgreedJob {
         program: RUN.0.clone(),
@@ -63,7 +64,7 @@ fn job() -> AgreedJob {
     }
 }
 
-/// Runs the program with authenticated masks, made of these OTs; the base OTs are dealt.
+/// Runs the program with authenticated masks, which are made of these OTs; the base OTs come from a dealer.
 fn with_masks(cot: Cot, victim: Party, [x, y]: [bool; 2], edits: &Edits) -> Result<Vec<bool>, Error> {
     let job = job();
     let hooks = || authenticated::Hooks {
@@ -80,7 +81,7 @@ fn with_masks(cot: Cot, victim: Party, [x, y]: [bool; 2], edits: &Edits) -> Resu
     })
 }
 
-/// Everything is made for this run. Base OTs are dealt.
+/// All items are made for this run. The base OTs come from a dealer.
 fn on_the_spot(victim: Party, [x, y]: [bool; 2], edits: &Edits) -> Result<Vec<bool>, Error> {
     let (job, parameters) = (job(), &RUN.1);
     let hooks = || Hooks { parameters: Some(parameters.clone()), dealer: Some([7; 32]), ..Hooks::default() };
@@ -98,8 +99,8 @@ static FILLED: LazyLock<Stores> = LazyLock::new(|| {
     Stores::filled(|folder| meet(folder, Party::Evaluator, None, &Edits::default()).map(drop))
 });
 
-/// Connects both parties' stores, to be filled, or to run the program on these inputs; what one party ends
-/// with.
+/// Connects both parties' stores, to fill them, or to run the program on these inputs. Returns the result of
+/// the victim.
 fn meet(folder: &Path, victim: Party, inputs: Option<[bool; 2]>, edits: &Edits) -> Result<Vec<bool>, Error> {
     let program = &RUN.0;
     both(victim, edits, |party, channel| {
@@ -118,8 +119,8 @@ fn meet(folder: &Path, victim: Party, inputs: Option<[bool; 2]>, edits: &Edits) 
     })
 }
 
-/// The run takes from stock. The store is sound afterwards, and if something was taken from it when the peer
-/// was caught, all is burned; if the stores were no pair, nothing.
+/// The run takes its items from stock. The victim's store is undamaged afterwards. If items were taken from
+/// it before the peer was caught, its stock is burned. If the stores were no pair, nothing is burned.
 fn from_stock(victim: Party, inputs: [bool; 2], edits: &Edits) -> Result<Vec<bool>, Error> {
     FILLED.taken_from(victim, |folder| meet(folder, victim, Some(inputs), edits))
 }

@@ -1,4 +1,4 @@
-//! Data from a disk: records, secrets, and whole stores whose files somebody has changed.
+//! Data from a disk: records, secrets, and stores with altered files.
 //!
 //! Used by the fuzz target and, with the seeds, by the tests.
 #![allow(dead_code)]
@@ -15,8 +15,8 @@ use brickwork::duplo::adversary::harness::pair;
 use brickwork::duplo::adversary::parsers;
 use zeroize::Zeroizing;
 
-/// Reads altered bytes; the first byte selects their type: 0 to 3 a record of this kind, 4 a session's
-/// secrets, and otherwise the files of a store. Returns whether something was read.
+/// Reads altered bytes; the first byte selects their type: 0 to 3 stand for a record of this kind, 4 for a
+/// session's secrets, and other values for the files of a store. Returns whether the bytes were accepted.
 pub fn store(data: &[u8]) -> bool {
     let Some((&what, data)) = data.split_first() else { return false };
     let party = if what & 0x80 == 0 { Party::Garbler } else { Party::Evaluator };
@@ -27,8 +27,8 @@ pub fn store(data: &[u8]) -> bool {
     }
 }
 
-/// The first byte says how many items there are, two more how long the batch's header is; then follow the
-/// header and the record. Reading gives what was written.
+/// The first byte is the number of items, and the next two are the length of the batch's header. Then follow
+/// the header and the record. Reading a written record gives the same record.
 fn record(party: Party, kind: u8, data: &[u8]) -> bool {
     static COMPONENT: LazyLock<Component> = LazyLock::new(pair);
     let Some((&[items, low, high], data)) = data.split_first_chunk() else { return false };
@@ -50,7 +50,7 @@ const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 const EPOCH: EpochId = [5; 32];
 const SECRETS: &[u8] = b"what nobody else may know";
 
-/// A store on the disk, as it was closed.
+/// The files of a store after it was closed.
 struct Written {
     files: Vec<(PathBuf, Vec<u8>)>,
     log: Vec<EpochEntry>,
@@ -106,8 +106,8 @@ static WRITTEN: LazyLock<Written> = LazyLock::new(|| {
     Written { files, log }
 });
 
-/// Alters the files of a store: six bytes an edit, which are the file, the place (three bytes), what to do,
-/// and a value.
+/// Alters the files of a store. An edit has six bytes: the file, the position (three bytes), the kind and a
+/// value.
 fn edited(edits: &[u8]) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files = WRITTEN.files.clone();
     for edit in edits.chunks_exact(6).take(8) {
@@ -121,15 +121,16 @@ fn edited(edits: &[u8]) -> Vec<(PathBuf, Vec<u8>)> {
             2 => file.iter_mut().skip(place).take(512).for_each(|byte| *byte = 0),
             3 => file.extend(std::iter::repeat_n(edit[5], place % 4096)),
             4 => *file = other,
-            // A part of one file over a part of another, such as one row or record in another's place.
+            // This edit copies a part of a file over a part of another, for example one row or record over
+            // another.
             _ => file.iter_mut().zip(&other).skip(place).take(216).for_each(|(byte, other)| *byte = *other),
         }
     }
     files
 }
 
-/// Somebody alters the files of a store. It gives back what was written, perhaps not all of it, or refuses.
-/// Returns whether it gave something back.
+/// Alters the files of a store and opens it. The store gives the data that were written, perhaps not all of
+/// them, or is refused. Returns whether the store gave any data.
 fn files(edits: &[u8]) -> bool {
     let folder = tempfile::tempdir().expect("a folder");
     for name in ["segments", "keys"] {
@@ -147,7 +148,7 @@ fn read_back(folder: &Path) -> Result<(), brickwork::ProtocolError> {
     for (id, epoch) in store.epochs()? {
         assert_eq!((id, &*epoch.protocol), (EPOCH, "fuzz"));
         assert_eq!(store.secrets(&id)?, EpochSecrets::fixed(SECRETS));
-        // Nobody but the peer can know that the last entries are gone.
+        // Only the peer can know that the last entries are missing.
         assert!(WRITTEN.log.starts_with(&store.log(&id)?));
         let batches = store.batches(&id)?;
         let taken = batches.iter().filter(|batch| batch.left > 0).map(|batch| (batch.serial, 1)).collect();

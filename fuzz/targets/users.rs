@@ -1,6 +1,6 @@
-//! Texts of users: values, tables, lists of components, keys.
+//! Texts from users: values, tables, lists of components, keys.
 //!
-//! Used by the fuzz targets and, with the seeds, by the tests.
+//! The fuzz targets use this module, and so do the tests, with the seeds.
 #![allow(dead_code)]
 
 use brickwork::circuit::{Port, Type, value};
@@ -9,7 +9,7 @@ use brickwork::reading;
 use brickwork::wire::tls::{Identity, PublicKey};
 use brickwork_cli::parsers;
 
-/// Reads a value or a table; the first byte says which.
+/// Reads a value or a table, as the first byte selects.
 pub fn value(data: &[u8]) {
     match text(data) {
         Some((false, text)) => json(text),
@@ -18,7 +18,7 @@ pub fn value(data: &[u8]) {
     }
 }
 
-/// Reads a list or a key; the first byte says which.
+/// Reads a list or a key, as the first byte selects.
 pub fn list(data: &[u8]) {
     match text(data) {
         Some((false, text)) => components(text),
@@ -27,7 +27,7 @@ pub fn list(data: &[u8]) {
     }
 }
 
-/// A text, and which of two kinds it is of.
+/// Returns a text, and which of two kinds it belongs to.
 fn text(data: &[u8]) -> Option<(bool, &str)> {
     let (what, text) = data.split_first()?;
     Some((what & 1 == 1, std::str::from_utf8(text).ok()?))
@@ -45,8 +45,8 @@ fn ports() -> [Vec<Port>; 3] {
     ]
 }
 
-/// A value as a user writes it, for ports of several types: what is understood means the same when it is
-/// written out.
+/// A value as a user writes it, for ports of several types: an accepted value has the same meaning after it
+/// was written out.
 fn json(text: &str) {
     let Ok(parsed) = value::parse(text) else { return };
     for ports in ports() {
@@ -60,7 +60,7 @@ fn json(text: &str) {
     }
 }
 
-/// A table of any text, for rows of several types: it has the bits of as many rows, or is refused.
+/// A table in any text, for rows of several types: it has the bits of its rows, or is refused.
 fn table(text: &str) {
     let field = |name: &str, ty| (name.to_string(), ty);
     let person = Type::Struct(vec![field("id", Type::Uint(16)), field("balance", Type::Int(12))]);

@@ -1,16 +1,17 @@
-//! Sources from anybody: no panic, no endless loop, and what compiles computes the same in every form.
+//! Sources from anybody: the compiler neither panics nor loops forever, and a compiled program computes the
+//! same in every form.
 //!
-//! Used by the fuzz target and, with the seeds, by the tests of the compiler.
+//! The fuzz target uses this module, and so do the tests of the compiler, with the seeds.
 #![allow(dead_code)]
 
 use brickwork::circuit::formats::{bristol, duplo, load};
 use brickwork::circuit::{Party, Program};
 use brickwork_lang::{CompileOptions, Diagnostics, NoFiles, Sink, SourceMap, compile, expand, lexer as lex};
 
-/// Larger programs are not simulated: fuzzing lives from many runs.
+/// Larger programs are not simulated, because fuzzing needs many runs.
 const SIMULATED: u64 = 200_000;
 
-/// Takes a source through the lexer, the parser and the compiler.
+/// Passes a source to the lexer, the parser and the compiler.
 pub fn wir(data: &[u8]) {
     let Some(text) = std::str::from_utf8(data).ok().filter(|text| text.len() <= 1 << 16) else { return };
     lexer(text);
@@ -18,7 +19,7 @@ pub fn wir(data: &[u8]) {
     compiler(text);
 }
 
-/// Everything that is told to people and to machines.
+/// Writes all diagnostics, for people and for programs.
 fn tell(diagnostics: &Diagnostics) {
     let (plain, colourful) = (diagnostics.render(false), diagnostics.render(true));
     assert_eq!(plain.is_empty(), diagnostics.is_empty());
@@ -29,7 +30,7 @@ fn tell(diagnostics: &Diagnostics) {
     }
 }
 
-/// Tokens are in the text, in order.
+/// Each token is a part of the text, and the tokens are in order.
 fn lexer(text: &str) {
     let mut sink = Sink::default();
     let lexed = lex::lex(0, text, &mut sink);
@@ -41,8 +42,8 @@ fn lexer(text: &str) {
     }
 }
 
-/// Any text is parsed or reported as an error. Trees are walked by recursion, so this takes a thread with the
-/// stack that the compiler gives itself.
+/// Any text is parsed or reported as an error. Trees are visited by recursion, so the test uses a thread with
+/// the same stack as the compiler.
 fn parser(text: &str) {
     std::thread::scope(|scope| {
         let run = || {
@@ -65,7 +66,7 @@ fn limits(inline: &str) -> CompileOptions {
     }
 }
 
-/// Outputs of a program on zeros, on ones and on a mixture.
+/// Returns the outputs of a program for zeros, for ones and for mixed inputs.
 fn outputs(program: &Program) -> Vec<Vec<bool>> {
     let inputs = |party, step: usize| {
         (0..program.input_width(party)).map(|i| step > 0 && i % step == 0).collect::<Vec<_>>()
@@ -75,7 +76,7 @@ fn outputs(program: &Program) -> Vec<Vec<bool>> {
     [0, 1, 3].map(run).to_vec()
 }
 
-/// A source compiles or is complained about. The program is the same however it is cut and written.
+/// A source compiles, or errors are reported. In every cut and format, the program computes the same.
 fn compiler(text: &str) {
     let compiled = |inline| compile("fuzz.wir", text, &NoFiles, &limits(inline));
     let program = match compiled("") {
@@ -93,7 +94,7 @@ fn compiler(text: &str) {
         return;
     }
     let want = outputs(&program);
-    // Computed as part of `main`, calls may do more steps than the limit allows.
+    // If calls are computed as part of `main`, they may exceed the limit of steps.
     if let Ok(flat) = compiled("*") {
         assert_eq!(outputs(&flat.program), want, "in one piece");
     }
@@ -101,8 +102,8 @@ fn compiler(text: &str) {
     if let Ok(file) = duplo::write(&program) {
         assert_eq!(outputs(&load(file.as_bytes(), "fuzz").expect("our own file")), want, ".GC_duplo");
     }
-    // A Bristol circuit without inputs of the garbler is not ours to read back without being told whose they
-    // are.
+    // If the garbler has no inputs, a Bristol circuit cannot be read back without a map of the inputs'
+    // parties.
     if program.input_width(Party::Garbler) > 0
         && let Ok(file) = bristol::write(&program)
     {

@@ -96,7 +96,7 @@ def operate(of: object, ufunc: Any, method: str, inputs: tuple[Any, ...], more: 
         return _UNARY[name](of)
     if len(inputs) == 2 and name in _BINARY:
         forward, backward = _BINARY[name]
-        # numpy asks the operands in their order, so an earlier operand is no secret.
+        # numpy asks the operands in their order, so an operand before this one is not a secret.
         return forward(*inputs) if inputs[0] is of else getattr(of, backward)(inputs[0])
     _refused(name)
 

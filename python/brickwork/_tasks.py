@@ -26,7 +26,7 @@ _SLICE = 0.05
 
 _PATIENCE = 10.0
 """Seconds that this code waits for a thread that was asked to stop, unless somebody presses Ctrl-C again. The
-thread ends within 0.2.
+thread ends within 0.2 seconds.
 """
 
 
@@ -64,7 +64,7 @@ def _refuse_after(end: float | None) -> None:
 
 
 class Watch:
-    """The work while a task runs: its log is passed on, and its progress is shown.
+    """The work while a task runs: its log lines are delivered, and its progress is shown.
 
     Args:
         progress: whether to show a bar by `tqdm`.
@@ -104,7 +104,7 @@ class Watch:
         _refuse_after(self._end)
 
     def close(self) -> None:
-        """Delivers the remaining lines."""
+        """Delivers the remaining lines of the log."""
         _pass_log_on()
         if self._bar is not None:
             self._bar.close()

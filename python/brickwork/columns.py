@@ -41,7 +41,7 @@ def are_columns(value: Any) -> bool:
 
 def columns(value: Any, place: Place) -> dict[str, Column] | Column:
     """Returns the columns of a table by name, with columns within structs and arrays as `price.net` and
-    `tax[0]`. For a single column, returns it with as many dimensions as it has.
+    `tax[0]`. If the table is a single column, returns an array with as many dimensions as the column has.
 
     Raises:
         InvalidInput: a value is missing; it names column and row.
@@ -103,7 +103,7 @@ def column(value: Any, place: Place) -> Column | dict[str, Any]:
     if isinstance(value, Mapping):
         return {str(name): column(one, place.field(str(name))) for name, one in value.items()}
     if isinstance(value, (list, tuple)):
-        # This checks all values without a loop in Python.
+        # This line checks all values without a loop in Python.
         _refuse_null(np.fromiter(map(operator.is_, value, repeat(None)), bool, len(value)), place)
         if has_masked(value):
             value = [unmasked(one, place.at(row)) for row, one in enumerate(value)]
@@ -112,7 +112,7 @@ def column(value: Any, place: Place) -> Column | dict[str, Any]:
         inner = value.struct.unnest()
         return {name: column(inner[name], place.field(name)) for name in inner.columns}
     if _is_arrow_array(value):
-        # A chunked column converts all kinds of values in the same way.
+        # A chunked column converts values of every kind in the same way.
         value = _pyarrow(place).chunked_array([value])
     if hasattr(value, "to_numpy"):
         _refuse_null(_nulls(value), place)
@@ -123,7 +123,7 @@ def column(value: Any, place: Place) -> Column | dict[str, Any]:
 
 
 def _of_list(values: Sequence[Any], place: Place) -> Column:
-    """Returns numbers of Python as an array. Where numpy would make floats of integers, it would round
+    """Returns numbers of Python as an array. For some integers numpy would make floats, which would round
     them."""
     found = np.asarray(values)
     if found.dtype.kind == "f" and found.ndim == 1:
@@ -141,8 +141,8 @@ def _of_list(values: Sequence[Any], place: Place) -> Column:
 
 
 def has_masked(values: Sequence[Any]) -> bool:
-    """Returns whether one of these is masked, or is an array whose elements may be masked: numpy would ignore
-    the mask."""
+    """Returns whether one of these values is masked, or is an array whose elements may be masked: numpy would
+    ignore the mask."""
     return any(issubclass(kind, np.ma.MaskedArray) for kind in set(map(type, values)))
 
 

@@ -46,7 +46,7 @@ _FUNCTIONS = {
     "session": "connect",
     "simulate": "simulate",
 }
-"""The functions for commands that take inputs."""
+"""For each command that takes inputs, the function to use instead."""
 
 
 def _by_another(name: str, does: str, folder: str, line: list[str]) -> Record:
@@ -320,7 +320,8 @@ def example(name: str) -> Program:
 
 
 def demo_cheat(attack: str | None = None, runs: int = 100) -> Record:
-    """Lists attacks on the protocol, or plays one here. Returns its results and the predicted frequencies.
+    """Lists the attacks on the protocol, or runs one of them here. Returns its results and the predicted
+    frequencies.
 
     Another program plays the attacks, since this package contains no hook for a cheater. It is
     `brickwork-demo-cheat`, which `cargo install --locked --path crates/adversary --bin brickwork-demo-cheat`

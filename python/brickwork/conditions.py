@@ -88,7 +88,8 @@ def _constant(text: str, kind: Kind) -> Expression:
 
 
 def unified(parts: Sequence[Expression]) -> list[Expression]:
-    """Returns expressions with one type: numbers with as many digits, and constants of the others' type."""
+    """Returns the expressions converted to one type: numbers get the same number of digits after the point,
+    and constants get the type of the other expressions."""
     kinds = [one.kind for one in parts if not _is_text(one) and not _is_null(one)]
     if not kinds:
         kinds = [one.kind for one in parts if not _is_null(one)] or [BOOLEAN]
@@ -220,7 +221,7 @@ class Translator:
         parts = [self.translated(a), self.translated(b)]
         for place in range(2):
             if parts[place].op == "mean":
-                # The mean is compared as a sum with a multiple of the count.
+                # The comparison multiplies: the sum is compared with a multiple of the count.
                 (of,) = parts[place].parts
                 other = parts[1 - place]
                 if other.op == "mean" or not isinstance(other.kind, Number):

@@ -106,7 +106,7 @@ class PeerCheated(Error):
     check: str = ""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The name of the check alone determines its class.
+        # The name of the check alone determines the error's class.
         return _cheat, (self.part, self.check, self.args[0], self.hint), self.__dict__
 
 
@@ -167,7 +167,8 @@ _WORDS = [
 
 
 def nearest(name: str, known: Sequence[str], what: str) -> str:
-    """Returns a hint with the known names that are most similar to one that is not known, or all of them."""
+    """Returns a hint with the known names that are most similar to an unknown name, or with all known
+    names."""
     close = difflib.get_close_matches(name.lower(), [one.lower() for one in known], 2, 0.6)
     similar = [one for one in known if one.lower() in close]
     if similar:

@@ -1,8 +1,8 @@
 """The exchange of queries, schemas and policies, before two parties compute a query.
 
-It is a program without gates over the same authenticated connection: each party gives its public description,
-and both learn both. The query's own program has a digest of all that was exchanged. So a peer that shows
-other things to the two sides is noticed before any input is used.
+The exchange is a program without gates over the same authenticated connection: each party gives its public
+description, and both learn both descriptions. The query's own program has a digest of all that was exchanged.
+So if a peer shows different descriptions on its two connections, this is noticed before any input is used.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def descriptions(
     garbler: Garbler[Array[_WORD, _WORDS]],
     evaluator: Evaluator[Array[_WORD, _WORDS]],
 ) -> Both[_Descriptions]:
-    """Shows both parties' descriptions to both."""
+    """Runs the exchange, and returns both parties' descriptions."""
     return _Descriptions(garbler=garbler, evaluator=evaluator)
 
 
@@ -88,7 +88,7 @@ def exchanged(
         if (told := options.get("listening")) is not None:
             told(address)
 
-    # Both parties choose the salt of hashes, so nobody can search for colliding texts before.
+    # Both parties choose the salt of the hashes, so nobody can search for texts with equal hashes in advance.
     own_salt = secrets.token_hex(16)
     description = {
         "asked": dict(asked),
@@ -147,7 +147,7 @@ def _compare(asked: Mapping[str, Any], peers: Mapping[str, Any]) -> None:
 
 
 def _compare_schemas(table: str, agreed: Schema, found: Schema | None) -> None:
-    """Refuses a table that is not as agreed, and names the column or the bound that differs."""
+    """Refuses a table that differs from the agreed schema, and names the column or the bound that differs."""
     hint = "agree on the schema with the peer"
     if found is None:
         raise PeerMismatch(f"{table} does not exist", hint)

@@ -1,4 +1,4 @@
-"""The cost of a query, and all that its result tells, before it runs: `EXPLAIN`."""
+"""The cost of a query, and everything that its result reveals, before it runs: `EXPLAIN`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ class Explanation:
         bytes: the bytes that both parties will send.
         seconds: the predicted time on this machine.
 
-        collision_log2: the logarithm of the probability that two text keys are taken for one, or None.
+        collision_log2: the logarithm of the probability that two different text keys have the same hash, or
+        None.
         plan: the whole prediction, with the promise.
     """
 
@@ -89,7 +90,7 @@ class Explanation:
 
 
 def explained(query: Query, options: Mapping[str, Any]) -> Explanation:
-    """Returns the cost of a query, and who learns what, without a run."""
+    """Returns the cost of a query, and which party learns which values, without a run."""
     work = query.prepared()
     plan = commands.plan(work.program, **{name: options[name] for name in _PLANNED if name in options})
     sent = [phase.garbler_sent_bytes + phase.evaluator_sent_bytes for phase in plan["phases"]]

@@ -1,7 +1,7 @@
 """Expressions over columns, as SQL defines them: null is unknown.
 
 A number is an integer in units of its last digit, so every result is exact. A party computes expressions over
-its own columns in the clear. `secret` computes the others inside a circuit.
+its own columns in the clear. `secret` computes all other expressions inside a circuit.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Expression:
     value: Any = None
 
     def walk(self) -> Iterator[Expression]:
-        """Yields the node and all below it."""
+        """Yields this node and all nodes below it."""
         yield self
         for part in self.parts:
             yield from part.walk()
@@ -65,7 +65,8 @@ def number(value: int, scale: int = 0) -> Expression:
 
 
 def number_between(low: int, high: int, scale: int, is_float: bool = False) -> Number:
-    """Returns the type of the numbers of a range. A single bit could not be added up, so it has two."""
+    """Returns the type of the numbers in a range. The type has at least two bits, because values of a single
+    bit cannot be added."""
     bits = max(2, max(end.bit_length() if end >= 0 else (-end - 1).bit_length() for end in (low, high)))
     if bits + 1 > WIDEST:
         raise UsageError("an expression with numbers of over 1000 bits", "give the columns narrower types")
@@ -81,7 +82,7 @@ def ends(of: Expression) -> tuple[int, int]:
 
 
 def rescaled(of: Expression, scale: int) -> Expression:
-    """Returns a number with this many digits after the point, which are at least as many as before."""
+    """Returns the number with this many digits after the point, which must not be fewer than before."""
     assert isinstance(of.kind, Number)
     times = 10 ** (scale - of.kind.scale)
     if times == 1:
@@ -119,14 +120,15 @@ def _product(low: int, high: int, least: int, most: int) -> tuple[int, int]:
 
 
 def rounded(of: Expression, step: int) -> Expression:
-    """Returns a number rounded to the nearest multiple of a step, and of two equally near ones the larger."""
+    """Returns a number rounded to the nearest multiple of a step; if two multiples are equally near, to the
+    larger one."""
     low, high = ((end + step // 2) // step * step for end in ends(of))
     assert isinstance(of.kind, Number)
     return Expression(number_between(low, high, of.kind.scale, of.kind.is_float), "round", (of,), step)
 
 
 def chosen(condition: Expression, yes: Expression, no: Expression) -> Expression:
-    """Returns `yes` if the condition is true, and `no` if it is false or unknown. Both have one type."""
+    """Returns `yes` if the condition is true, and `no` if it is false or unknown. Both have the same type."""
     kind = yes.kind
     if isinstance(kind, Number):
         assert isinstance(no.kind, Number)
@@ -212,7 +214,7 @@ def _type(kind: Kind) -> IntegerType:
 
 
 def fitted(of: Integer, type: IntegerType) -> Integer:
-    """Returns a number as one of a type that holds it."""
+    """Returns a number converted to a wider type."""
     if of.type == type:
         return of
     if of.type.width >= type.width:
@@ -242,7 +244,7 @@ def wide_constant(value: int, type: IntegerType) -> Integer:
 
 
 def _flipped(of: Integer) -> Integer:
-    """Returns a number with another highest bit: so a signed number and its code become each other."""
+    """Returns a number with its highest bit inverted: this converts between a signed number and its code."""
     width = of.type.width
     high = ~of.bits(width - 1, 1)
     return joined_bits([of.bits(0, width - 1), high]) if width > 1 else high
@@ -341,7 +343,7 @@ def _common(parts: Sequence[Expression]) -> IntegerType:
 
 
 def _connected(op: str, parts: Sequence[Found]) -> Found:
-    """Returns `and` or `or` of two conditions. An operand that decides alone makes the other one needless."""
+    """Returns `and` or `or` of two conditions. If one operand decides the result, the other is not needed."""
     (a, knows_a), (b, knows_b) = parts
     value = a & b if op == "and" else a | b
     if knows_a is None and knows_b is None:

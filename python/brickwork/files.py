@@ -19,7 +19,7 @@ CSV = "text of csv"
 
 
 class Columns(dict[str, tuple[list[Any], str]]):
-    """The values of each column, with None for null, and the name of the column's type."""
+    """Columns by name: the values of each column, with None for null, and the name of the column's type."""
 
 
 def read_file(path: str | os.PathLike[str], table: str = "") -> Any:
@@ -129,9 +129,8 @@ def _reader(texts: Sequence[str | None], kind: Kind | None) -> Callable[[str], A
 def parsed(texts: Sequence[str | None], kind: Kind | None, place: str) -> list[Any]:
     """Returns the values of a column of CSV.
 
-    Args:
-        kind: its type, or None to take the type that all of its texts have.
-        place: the column's name, for errors.
+    Args: kind: its type, or None to take the first type that fits all texts. place: the column's name, for
+        errors.
     """
     read, found = _reader(texts, kind), []
     for row, text in enumerate(texts):

@@ -25,8 +25,8 @@ def private_join(
 ) -> Answer:
     """Joins the tables of two parties on equal keys, and aggregates the joined rows if `agg` is given.
 
-    A party alone gives its own table, and in the place of the other one the peer's `Schema`. The left party
-    is the garbler.
+    A party on its own gives its own table, and the peer's `Schema` in place of the other table. The left
+    party is the garbler.
 
     Args:
         left: a table, a `Table` with types and bounds, or the peer's `Schema`.
@@ -44,11 +44,12 @@ def private_join(
 
         group_by: columns of the key or of either table.
         min_group: a group needs this many rows of the table in which keys may occur often. If keys are no
-            part of the group, it also needs this many different keys with a match. Others are left out.
+            part of the group, it also needs this many different keys with a match. Groups that do not have
+            them are left out.
 
-        to: who learns the result: `both`, `left` or `right`.
+        to: the party that learns the result: `both`, `left` or `right`.
         simulate: whether to compute in the clear, without a protocol.
-        options: those of `bw.run`, or of `bw.garbler` and `bw.evaluator` for a party alone.
+        options: those of `bw.run`. For a party on its own, those of `bw.garbler` and `bw.evaluator`.
     """
     tables = as_table(left), as_table(right)
     return Join(tables, on, how, validate, agg, group_by, min_group, to).run(simulate, options)
@@ -78,7 +79,7 @@ def private_aggregate(
 
         to: who learns the result: `both`, `left` or `right`.
         simulate: whether to compute in the clear, without a protocol.
-        options: those of `bw.run`, or of `bw.garbler` and `bw.evaluator` for a party alone.
+        options: those of `bw.run`. For a party on its own, those of `bw.garbler` and `bw.evaluator`.
     """
     tables = as_table(left), as_table(right)
     return Aggregate(tables, agg, group_by, min_group, to).run(simulate, options)

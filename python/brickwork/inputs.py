@@ -88,7 +88,7 @@ def check_scale(scale: Scale, ports: Sequence[Port]) -> None:
 
 
 def _fields_of(kind: Type, name: str) -> Iterator[str]:
-    """Yields the paths of all fields of integers. The elements of an array count once. The scale of a
+    """Yields the paths of all fields of integers. All elements of an array have one path. The scale of a
     fixed-point number is part of its type.
     """
     while isinstance(kind, Array):
@@ -101,7 +101,7 @@ def _fields_of(kind: Type, name: str) -> Iterator[str]:
 
 
 def _executions(value: Any, kind: Type, executions: int, place: Place) -> Any:
-    """Returns a value of each execution, in a form that JSON can hold."""
+    """Returns a value for each execution, in a form that JSON can hold."""
     several = executions > 1 and are_columns(value)
     if is_table(value) or isinstance(value, np.ndarray) or several:
         rows = _rows(value, kind, place)
@@ -192,7 +192,8 @@ def _is_missing(value: Any) -> bool:
 
 
 def _names_no_file(value: Any, place: Place) -> Any:
-    """Returns a caller's value. Refuses strings that the native part would take as the name of a file."""
+    """Returns the value that the caller gave. Refuses strings that the native part would take as the name of
+    a file."""
     if isinstance(value, str) and value.lstrip().startswith(FILES):
         raise place.wrong(
             "the input is a text that begins with @ or csv:",
@@ -265,7 +266,7 @@ def _fields(value: Mapping[str, Any], kind: Struct, place: Place) -> dict[str, A
         return plain
     if not _is_array(value[array], fields[array]):
         return {**plain, array: _plain(value[array], fields[array], place.field(array))}
-    # The rest of the array is 0, and `count` is the number of elements.
+    # The remaining elements of the array are 0, and `count` is the number of given elements.
     filled = _filled(value[array], kind, place)
     if "count" in filled and plain.get("count", 0) > filled["count"]:
         raise place.wrong(
@@ -347,7 +348,7 @@ def _rows(value: Any, kind: Type, place: Place) -> Bits:
             f"the table has no column {missing[0]!r}",
             f"the program takes the columns {', '.join(sorted(wanted))}",
         )
-    # The message has no name, which may be a value if a table was read without its header.
+    # The message contains no name, because a name may be a value if a table was read without its header.
     if not place.reading.extra and (unknown := [k for k, name in enumerate(found, 1) if name not in wanted]):
         raise place.wrong(
             f"the program has no field for column {unknown[0]}",

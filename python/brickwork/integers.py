@@ -47,12 +47,13 @@ class Integer(Value):
         elif symbol in ("/", "%"):
             check(BY_ZERO, lambda: second == 0)
             if symbol == "/" and type.signed:
-                # This is the only quotient that does not fit: its exact value is the largest number plus one.
+                # Only this quotient does not fit: its exact value is the largest number plus one.
                 check(WRAPS, lambda: (first == type.low) & (second == -1))
         return result
 
     def _counts(self) -> None:
-        """Refuses to calculate with the result of a comparison, where one bit would be used as a number."""
+        """Refuses to calculate with the result of a comparison, because its single bit would then be used as
+        a number."""
         if self.type == BIT:
             refuse(
                 "calculates with single bits, which wrap: their sum is their parity",
@@ -274,7 +275,7 @@ class Integer(Value):
         return Integer(type, name)
 
     def truncate(self, type: IntegerType) -> Integer:
-        """Returns the low bits as a number of a type, as many as the type has."""
+        """Returns the lowest bits as a number of this type, as many bits as the type has."""
         source().use(type)
         if type.point != self.type.point:
             refuse(
@@ -323,7 +324,7 @@ class Integer(Value):
 
     def round_to(self, type: IntegerType) -> Integer:
         """Returns the nearest number of a type with fewer bits after the point, and of two equally near ones
-        the larger. A number out of range wraps.
+        the larger. A number that is out of range wraps.
         """
         less = self.type.point - type.point if isinstance(type, IntegerType) else -1
         if less < 0 or type.signed != self.type.signed:
@@ -414,7 +415,7 @@ def quotient_wraps(a: Integer, b: Integer, result: Integer) -> Integer:
 
 
 def _moved(a: Integer) -> Integer:
-    """Returns a dividend of twice the width, which has room for all positions."""
+    """Returns a dividend of twice the width, shifted left by the digits after the point."""
     wide = IntegerType(2 * a.type.width, a.type.signed, a.type.point)
     return Integer(wide, body().let(wide, f"{variable(a.astype(wide))} << {a.type.point}"))
 

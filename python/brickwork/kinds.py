@@ -51,7 +51,7 @@ class Kind:
         raise NotImplementedError
 
     def codes(self, values: Iterable[Any], rows: Iterable[int], place: str) -> list[int | None]:
-        """Returns the codes of values; a null has none. The error for a value names its row."""
+        """Returns the codes of values; a null has none. The error for a value names the value's row."""
         found: list[int | None] = []
         for row, one in zip(rows, values):
             try:
@@ -131,7 +131,7 @@ class Number(Kind):
         """Returns the number of these units, which may be beyond the type, as sums are."""
         if self.is_float:
             return float(Fraction(units, 10**self.scale))
-        # Other ways to make a decimal number round it to the digits of the context.
+        # Other ways to make a decimal number would round it to the digits of the context.
         return Decimal(f"{units}e-{self.scale}") if self.scale else units
 
     def joined(self, other: Kind) -> Kind | None:
@@ -195,7 +195,7 @@ class Category(Kind):
             raise Unfit("is none of the agreed values", "add it to bw.category([…]) on both sides") from None
 
     def value(self, code: int) -> str | None:
-        # Only a cheater gives a code without a value.
+        # Only a cheater gives a code that stands for no value.
         return self.values[code] if code < len(self.values) else None
 
     @property
@@ -216,7 +216,7 @@ def canonical(text: Any) -> str:
         # Another version of Unicode may give an unassigned character a case, or another form.
         if any(unicodedata.category(one) in ("Cn", "Cs") for one in text):
             raise Unfit("has a character that Unicode does not define", "correct the text")
-        # Folding may undo the form.
+        # Folding the case may change the normal form.
         text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
     return unicodedata.normalize("NFC", text.casefold())
 
@@ -225,8 +225,7 @@ def canonical(text: Any) -> str:
 class Key(Kind):
     """Texts that are compared by the hash of their canonical form.
 
-    Attributes:
-        bits: the bits of the hash, or None for as many as the numbers of rows ask for.
+    Attributes: bits: the bits of the hash, or None to derive them from the numbers of rows.
     """
 
     bits: int | None = None
@@ -260,7 +259,7 @@ class Key(Kind):
 
 @dataclass(frozen=True)
 class Canonical(Key):
-    """Gives canonical texts in the place of codes."""
+    """A key whose code is the canonical text itself."""
 
     def code(self, value: Any) -> Any:
         return canonical(value)
@@ -465,8 +464,8 @@ _FLOAT = re.compile(r"(?:float|double|halffloat).*")
 
 
 def kind_of_dtype(dtype: str, values: list[Any]) -> Kind | str:
-    """Returns the type of a column, given the name of its type in numpy, pandas, polars or Arrow. Only if
-    that is `object`, the types of the values decide. Returns what to do if no type is certain.
+    """Returns the type of a column, given the name of its type in numpy, pandas, polars or Arrow. If this
+    name is `object`, the types of the values decide. If no type is certain, returns a hint.
     """
     name = dtype.lower()
     if found := _INTEGER.fullmatch(name):
@@ -562,7 +561,7 @@ _SECURITY = 40
 
 
 def bits_for(rows: int, others: int) -> int:
-    """Returns how many bits a hash needs for this many rows of both parties."""
+    """Returns the number of bits that a hash needs for these numbers of rows."""
     return _SECURITY + (max(rows, 1) * max(others, 1) - 1).bit_length()
 
 

@@ -2,11 +2,12 @@
 
 Each key has a pseudorandom *point* between 0 and a number of cells. So both lists are nearly evenly spread,
 and Batcher's odd-even merge needs no long strides. A party puts a key into the first free slot that is not
-before its point. It refuses its table before anything is sent if that slot would be too far behind. A party
+before its point. It refuses its table before anything is sent if this slot would be too far behind. A party
 gives only the bits of a point that its slot leaves open, so a cheater cannot give a point further away.
 
 The slots of a list are in blocks. Each block is one slot of a component, and passes its last rows on to the
-next block. The matches return through the same exchanges, so each party's rows stay where it put them.
+next block. The matches return through the same exchanges in the opposite direction, so each party's rows keep
+their places.
 """
 
 from __future__ import annotations
@@ -29,13 +30,14 @@ from .types import ArrayType, IntegerType, StructType
 from .values import BIT, Value
 
 OVERFLOW = 41
-"""A party's keys do not fit into its slots with probability at most one in 2 to this power."""
+"""The logarithm of the largest probability that a party's keys do not fit into its slots, with the opposite
+sign."""
 
 PLAIN = 256
-"""With at most so many slots, a list is one block, and all strides of the merge are there."""
+"""If a list has at most this many slots, it is a single block, and the merge has all strides."""
 
 SIZE = 128
-"""The slots of a block, if no more are needed."""
+"""The number of slots in a block, unless more are needed."""
 
 
 def parts(**given: Any) -> Any:
@@ -95,16 +97,17 @@ class Shape:
 
     @property
     def row(self) -> IntegerType:
-        """A row in the circuit: the bits that it brings, a bit if it is absent, and its point."""
+        """A row in the circuit: the bits for the matching row, a bit that is 1 if the row is absent, and the
+        row's point."""
         return IntegerType(self.brought + 1 + self.width)
 
     @property
     def found(self) -> IntegerType:
-        """The bits that a row learns: those that the matching row brings, and a bit if there is one."""
+        """The bits that a row learns: the bits from the matching row, and a bit that is 1 if there is one."""
         return IntegerType(self.brought + 1)
 
     def key(self, side: int) -> IntegerType:
-        """A row as a party gives it."""
+        """The type of a row as a party gives it."""
         return IntegerType((self.brought if side else 0) + 1 + self.given)
 
     def exchanges(self, old: int, count: int) -> Iterator[tuple[int, int, int]]:
@@ -140,15 +143,16 @@ class Shape:
 
     @property
     def overflow_log2(self) -> float | None:
-        """The logarithm of the probability that the keys of one of both parties do not fit."""
+        """The logarithm of the probability that the keys of at least one party do not fit."""
         return failure(self.rows, self.cells, 1 << self.depth) + 1 if self.cells else None
 
     def point(self, code: int, bits: int) -> int:
-        """Returns the point of a pseudorandom number of so many bits."""
+        """Returns the point of a pseudorandom number with this many bits."""
         return (code * self.cells << self.fraction) >> bits if self.cells else code
 
     def keys(self, side: int, rows: dict[int, int], brought: dict[int, int]) -> list[list[int]]:
-        """Returns a list as the circuit takes it, given the points of its slots and what they bring."""
+        """Returns a list in the form that the circuit takes, given the points of its slots and the bits for
+        matching rows."""
         low, mask = self.brought if side else 0, (1 << self.given) - 1
         found = []
         for slot in range(self.slots):
@@ -160,11 +164,11 @@ class Shape:
 
 @functools.cache
 def failure(rows: int, cells: int, open_cells: int) -> float:
-    """Returns the logarithm of a bound of the probability that so many keys do not fit.
+    """Returns the logarithm of a bound on the probability that this many keys do not fit.
 
-    A slot is too far behind only if some `n` cells in a row have at least `n + open_cells - 1` points. Their
-    number is bounded by Chernoff's inequality. By Hoeffding (1963) the bound also holds for numbers that are
-    drawn without repetition.
+    A slot is too far behind only if some `n` cells in a row have at least `n + open_cells - 1` points.
+    Chernoff's inequality bounds the number of these points. By Hoeffding (1963) the bound also holds for
+    numbers that are drawn without repetition.
     """
     length = np.arange(1, cells, dtype=float)
     most = np.minimum(length + open_cells - 1, rows) / rows
@@ -181,7 +185,7 @@ def failure(rows: int, cells: int, open_cells: int) -> float:
 
 @functools.cache
 def shape_of(rows: int, bits: int, brought: int = 0) -> Shape:
-    """Returns the cheapest shape for lists of so many keys, of so many bits."""
+    """Returns the cheapest shape for lists of this many keys with this many bits."""
     if rows <= PLAIN:
         depth = (rows - 1).bit_length()
         return Shape(rows, 1, rows, depth, max(bits, depth) + 1, 0, brought)
@@ -198,14 +202,14 @@ def shape_of(rows: int, bits: int, brought: int = 0) -> Shape:
         blocks = -(-(cells + (1 << depth)) // size)
         fraction = max(0, bits - (cells.bit_length() - 1))
         shape = Shape(rows, blocks, size, depth, fraction, cells, brought)
-        # A slot has an exchange for each stride, and a few comparisons.
+        # The cost of a slot: an exchange for each stride, and a few comparisons.
         found.append((shape.slots * (depth + 3) * shape.width, shape))
     return min(found, key=lambda one: one[0])[1]
 
 
 def spread(code: int, bits: int, salt: bytes) -> int:
-    """Returns a pseudorandom number for a code of so many bits, and another one for each code: a Feistel
-    network."""
+    """Returns a pseudorandom number for a code of this many bits. Different codes get different numbers,
+    because it is a Feistel network."""
     low = bits // 2
     halves = [code & (1 << low) - 1, code >> low]
     for turn in range(8):
@@ -249,7 +253,7 @@ def _passed(rows: list[Integer], shape: Shape) -> list[Integer]:
 
 
 def _matched(a: Integer, b: Integer, shape: Shape) -> Integer:
-    """Returns what two neighbours learn. Only a row of the second list brings something."""
+    """Returns the bits that two neighbours learn. Only a row of the second list has bits for its match."""
     low = shape.brought
     same = (_point(a, shape) == _point(b, shape)) & ~(a.bits(low, 1) | b.bits(low, 1))
     return joined_bits([where(same, a.bits(0, low) ^ b.bits(0, low), 0), same]) if low else same
@@ -257,9 +261,9 @@ def _matched(a: Integer, b: Integer, shape: Shape) -> Integer:
 
 @component
 def merged(before: Any, first: Any, second: Any, shape: Shape) -> Any:
-    """Merges a block of both lists with the rows that the block before passes on, and compares neighbours.
+    """Merges a block of both lists with the rows that the previous block passes on, and compares neighbours.
 
-    Returns what rows learn, in their order, and the bits that undo the exchanges.
+    Returns the bits that the rows learn, in their order, and the bits that undo the exchanges.
     """
     lists: list[list[Integer]] = [[], []]
     if first is not None:
@@ -309,9 +313,8 @@ def _state(
 def returned(found: Any, swaps: Any, after: Any, old: int, shape: Shape) -> Any:
     """Undoes the exchanges of a block.
 
-    Args:
-        after: what the rows learn that the block passed on, or None.
-        old: the number of places that the block before passed on.
+    Args: after: the bits that the passed-on rows learn, or None. old: the number of places that the previous
+        block passed on.
     """
     done = len(found) // 2
     rows = [list(found)[side::2] for side in range(2)]
@@ -328,7 +331,8 @@ def returned(found: Any, swaps: Any, after: Any, old: int, shape: Shape) -> Any:
 
 
 def matches(first: Any, second: Any, shape: Shape) -> tuple[list[Any], list[Any], Integer]:
-    """Returns what each row of both lists learns, block by block, and whether both lists are in order."""
+    """Returns the bits that each row of both lists learns, block by block, and whether both lists are in
+    order."""
     blocks: list[Any] = []
     pairs = [*zip(first, second), *([(None, None)] if shape.cells else [])]
     for a, b in pairs:
@@ -348,7 +352,7 @@ BLOCK = 1024
 
 @dataclass(frozen=True)
 class Moves:
-    """The public shape of networks that move elements. Their owner alone knows how.
+    """The public shape of networks that move elements. Only the owner of the elements knows the moves.
 
     Attributes:
         places: the number of elements, a power of two that is at least 2.
@@ -412,8 +416,8 @@ class Moves:
                 break
             inverse = np.empty_like(source)
             inverse[source] = every
-            # Two elements of one switch go to different halves, and so do those of one switch at the end. So
-            # all places of a cycle are served by one half.
+            # The two elements of a switch at the beginning go to different halves, and so do the two elements
+            # of a switch at the end. So one half serves all places of a cycle.
             jump, least = inverse[source[every ^ half] ^ half], every
             for _ in range(self.places.bit_length()):
                 least, jump = np.minimum(least, least[jump]), jump[jump]
@@ -467,7 +471,7 @@ def copied(before: Any, block: Any, controls: Any) -> Any:
 
 
 def moved(blocks: list[Any], controls: Any, moves: Moves) -> list[Any]:
-    """Returns blocks of elements that were moved as their owner says."""
+    """Returns the blocks with their elements moved as their owner has chosen."""
     numbers = iter(controls)
 
     def taken(count: int) -> Any:
@@ -493,7 +497,7 @@ def moved(blocks: list[Any], controls: Any, moves: Moves) -> list[Any]:
 
 
 def reblocked(blocks: list[Any], size: int, count: int) -> list[Any]:
-    """Returns elements in so many blocks of another size, with zeros behind them."""
+    """Returns the elements in this many blocks of another size, with zeros after them."""
     element = blocks[0].type.element
     rows = [row for block in blocks for row in block]
     zeros = ArrayType(element, size)

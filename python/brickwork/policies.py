@@ -1,4 +1,5 @@
-"""The conditions of a party on all that leaves its table. They are public, and both parties check them."""
+"""The conditions of a party on all results that depend on its table. They are public, and both parties check
+them."""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ from .errors import UsageError
 class Policy:
     """The conditions of a party on every query over its table.
 
-    Attributes:
-        min_group: the least number of rows of this table, and of their keys, behind each row of a result.
-        rows: whether a result may show single rows. Without it, `min_group` is at least 2.
+    Attributes: min_group: the smallest number of rows of this table, and of their keys, on which each row of
+        a result may depend. rows: whether a result may show single rows. Without it, `min_group` is at least
+        2.
 
         max_rows: the largest number of rows in a result, or None for any number.
         round_to: numbers of aggregates are rounded to multiples of this number, such as 100 or 0.5.
@@ -45,7 +46,7 @@ class Policy:
 
     @property
     def smallest(self) -> int:
-        """The least number of rows of this table behind a row of a result."""
+        """The smallest number of rows of this table on which a row of a result may depend."""
         return max(self.min_group, 1 if self.rows else 2)
 
     def json(self) -> dict[str, Any]:

@@ -124,10 +124,10 @@ class Program(Page):
         return self._written(path, cut=cut)
 
     def repeated(self, times: int, hold: str) -> Program:
-        """Returns a program that evaluates this one several times, with one input of a party for all
-        evaluations, such as one model for many rows. This input is given once. So nobody needs to
-        trust that a party gives the same input for each evaluation. Each input of the other party,
-        and each output, becomes an array.
+        """Returns a program that evaluates this program several times and uses one input of a party for all
+        evaluations, such as one model for many rows. This input is given once. So nobody needs to trust that
+        a party gives the same input for each evaluation. Each input of the other party, and each output,
+        becomes an array.
 
         Args:
             times: the number of evaluations.
@@ -136,7 +136,8 @@ class Program(Page):
         return self._written(new_file(), repeat=times, hold=hold)
 
     def _written(self, path: str | os.PathLike[str], **options: Any) -> Program:
-        """Returns the program that these options make of this one. Its fixed-point numbers are read alike."""
+        """Returns the program that these options make of this program. Its fixed-point numbers are read in
+        the same way."""
         request = as_json({"file": self.unchanged().path, "output": path, **options})
         wait(_native.compile(request, self.native))
         other = Program(path)
@@ -200,7 +201,8 @@ def load(path: str | os.PathLike[str], map: Mapping[str, str] | None = None) -> 
 def as_program(
     program: Program | HasProgram | str | os.PathLike[str], map: Mapping[str, str] | None = None
 ) -> Program:
-    """Returns a program, given a program or the name of one. With a map, the inputs have these parties."""
+    """Returns a program, given a program or the name of one. With a map, the inputs belong to these
+    parties."""
     if map and isinstance(program, Program):
         return program if {**program.map, **map} == program.map else Program(program.path, map)
     if isinstance(program, Program):
@@ -271,8 +273,8 @@ def new_file() -> str:
     global _FOLDER
     if _FOLDER is None or _FOLDER[0] != os.getpid():
         _FOLDER = os.getpid(), tempfile.mkdtemp(prefix="brickwork-")
-        # Removes the folder at the end of this process, and of no fork. (A worker of a pool calls no
-        # `atexit`.)
+        # Removes the folder at the end of this process, but not at the end of a fork. (A worker of a pool
+        # calls no `atexit`.)
         Finalize(None, shutil.rmtree, (_FOLDER[1], True), exitpriority=0)
     return os.path.join(_FOLDER[1], f"{next(_NUMBERS)}.bwp")
 

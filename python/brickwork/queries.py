@@ -1,8 +1,8 @@
 """The queries behind `private_join` and `private_aggregate`.
 
-A party's own table is checked, hashed, summed where that is enough, sorted and padded in the clear. The rest
-is a program of `relational`. Its name has a digest of the query and of both schemas, so parties that do not
-agree on them stop before any input is used.
+A party's own table is checked, hashed, sorted and padded in the clear. If sums are enough, they are computed
+in the clear, too. The other computations are a program of `relational`. Its name has a digest of the query
+and of both schemas, so parties that do not agree on them stop before any input is used.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def output(result: Result, counted: int) -> Output:
 
 
 def _measured(results: Iterable[Result], counted: int) -> dict[Field, Measured]:
-    """Returns the aggregated columns with their accumulators. A sum has enough bits for every table of the
+    """Returns the aggregated columns with their accumulators. A sum has enough bits for every table with the
     agreed number of rows."""
     found: dict[Field, Measured] = {}
     for one in results:
@@ -295,7 +295,7 @@ class Answer:
         return polars.DataFrame([polars.Series(name, values, strict=False) for name, values in columns])
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """Writes the result as CSV to a file, or returns it as a text. A null is an empty field."""
+        """Writes the result as CSV to a file, or returns it as a text. A null becomes an empty field."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self._known())
@@ -386,7 +386,7 @@ class _Reader:
 
 
 class _Known(Traced[Any, Any]):
-    """A program of this package. It does the same each time, so it is traced once."""
+    """A program of this package. The program does the same each time, so it is traced once."""
 
     @functools.cached_property
     def source(self) -> str:
@@ -489,8 +489,8 @@ class Query:
         return max([one.smallest for one in self.policies])
 
     def refuse_values(self, side: int, results: Iterable[tuple[str, str]]) -> None:
-        """Refuses aggregates, given as name and function, that would show a value of one row of a side whose
-        policy allows none."""
+        """Refuses aggregates (given as name and function) that would show the value of a single row of a side
+        whose policy does not allow this."""
         if self.policies[side].smallest > 1:
             for name, function in results:
                 if function in ("min", "max"):
@@ -501,7 +501,7 @@ class Query:
                     )
 
     def refuse_rows(self) -> None:
-        """Refuses a query that shows rows of a side whose policy allows none."""
+        """Refuses a query that shows rows of a side whose policy does not allow this."""
         for side, policy in enumerate(self.policies):
             if policy.smallest > 1:
                 raise UsageError(
@@ -530,7 +530,7 @@ class Query:
         return Field(side, name, self.sized(side, found))
 
     def sized(self, side: int, kind: Kind) -> Kind:
-        """Returns a type whose hashes have a width."""
+        """Returns the type with the width of the query's hashes."""
         if isinstance(kind, Key) and kind.bits is None:
             rows = max(one.rows for one in self.schemas)
             return Key(bits_for(rows, rows))
@@ -641,13 +641,13 @@ class Query:
                 found = self.decoded([int(one) for one in bits], readers[side])
                 found = _sorted_rows(found, [name for name in self.sorted_by() if name in found])
             answers.append(Answer(found, kinds, program, run, self.collision, work.overflow))
-        # Where both parties are here and learn the same, one of the two is shown.
+        # If both parties are here and learn the same, one of both results is shown.
         answer = next((one for one in answers if one.columns is not None), answers[0])
         answer.parties = {ROLES[SIDES[side]]: one for side, one in zip(own, answers)}
         return answer
 
     def prepared(self) -> Work:
-        """Computes what this process does alone, and returns the program with its inputs."""
+        """Computes the part of this process, and returns the program with its inputs."""
         rows: dict[int, list[int]] = {}
         readers: dict[int, _Reader] = {}
         for side in self._own():
@@ -696,11 +696,11 @@ class Query:
 
     @property
     def shown(self) -> tuple[Expression, ...]:
-        """The values of a record of the result."""
+        """The values that a record of the result contains."""
         return tuple(dict.fromkeys(part for one in self.outputs for part in self.told(one)))
 
     def told(self, of: Output) -> tuple[Expression, ...]:
-        """Returns the values of a record that tell a column."""
+        """Returns the values of a record from which a column is computed."""
         return of.parts
 
     def view(self, side: int) -> tuple[Expression, ...]:
@@ -709,7 +709,8 @@ class Query:
         return tuple(dict.fromkeys(own))
 
     def in_order_of(self) -> list[str] | None:
-        """Returns the cells whose values alone decide the order of the records, or None if others do."""
+        """Returns the cells whose values alone decide the order of the records, or None if other values
+        do."""
         raise NotImplementedError
 
     def order_shows(self, view: Sequence[Expression]) -> bool:
@@ -737,12 +738,10 @@ class Query:
     def finished(
         self, records: list[Integer], grouping: Grouping, most: int | None, alternate: bool = False
     ) -> list[Integer]:
-        """Returns the records of the result, with zeros for those that are not there.
+        """Returns the records of the result, with zeros in place of absent records.
 
-        Args:
-            most: the number of records at the front of which those are that are there; None to let all stay
-                at their places.
-            alternate: whether no two neighbours are there.
+        Args: most: the number of records at the front that contain all present ones; None to keep all records
+            at their places. alternate: whether of two neighbours at most one is present.
         """
         cells = tuple(self.grouping_cells().items())
         free = all(of.op == "cell" for of in self.shown)
@@ -788,7 +787,8 @@ class Query:
         return columns
 
     def known_at(self, place: int) -> dict[str, Any]:
-        """Returns the values of columns that the place of a record tells, by the names of their cells."""
+        """Returns the values of columns that follow from the place of a record, by the names of their
+        cells."""
         return {}
 
     def _value(
@@ -812,7 +812,7 @@ def _mean(total: Any, count: int) -> float | None:
 
 
 def _blob(fields: Sequence[Field]) -> Layout:
-    """Returns the bits of columns that come out as they are: a code and its validity each."""
+    """Returns the layout of columns that the result contains unchanged: a code and its validity for each."""
     widths = [width for of in fields for width in (of.kind.width, 1)]
     return Layout(tuple((str(place), width) for place, width in enumerate(widths)))
 
@@ -926,7 +926,7 @@ class Join(Query):
         self.shows_key = len(whole) == len(self.pairs)
         self.limit = limit
         if not self.shows_key:
-            # A part of a key is a column like others.
+            # A column of the key is also a column of the result.
             self.names = [
                 (name, self.find(0, self.pairs[place][0].name) if isinstance(place, int) else place)
                 for name, place in self.names
@@ -1013,14 +1013,14 @@ class Join(Query):
                     raise self.unreadable(one.name, side)
 
     def unreadable(self, name: str, side: int) -> UsageError:
-        """Returns the refusal of a text of which a party would learn a hash."""
+        """Returns the error about a text of which a party would learn only a hash."""
         return UsageError(
             f"the {SIDES[side]} party cannot read {name}, of which there is only a hash",
             f"say to={SIDES[1 - side]!r}, take bw.text or bw.category, or leave it out",
         )
 
     def _keep_policies(self) -> None:
-        """Refuses what a policy does not allow, and counts the values behind each aggregate."""
+        """Refuses results that a policy does not allow, and counts the values behind each aggregate."""
         if self.smallest <= 1:
             return
         if not self.has_agg:
@@ -1037,7 +1037,7 @@ class Join(Query):
                     self.measured[one.field] = _with_count(self.measured[one.field])
 
     def refuse_join(self) -> None:
-        """Refuses a join in which a policy's smallest group could be passed by."""
+        """Refuses a join that could circumvent a policy's smallest group."""
         for side, policy in enumerate(self.policies):
             role = ROLES[SIDES[side]]
             if policy.smallest <= 1:
@@ -1054,7 +1054,7 @@ class Join(Query):
                 )
 
     def refuse_weights(self, side: int, names: Sequence[str]) -> None:
-        """Refuses aggregates of columns whose rows the peer can count often."""
+        """Refuses aggregates of columns if the peer can make their rows count several times."""
         if names and side != self.many and not self.once:
             raise UsageError(
                 f"an aggregate of {names[0]}, whose rows count as often as the peer has their key: the "
@@ -1238,8 +1238,8 @@ class Join(Query):
         return sorted(found, key=lambda row: row >> layout.place("blob")[0])
 
     def _unique(self, reader: _Reader, keys: list[int | None]) -> list[int | None]:
-        """Returns the keys, each of which must occur once. If only their existence counts, others than the
-        first ones become None."""
+        """Returns the keys, each of which must occur once. If only the existence of keys matters, repeated
+        keys become None."""
         first: dict[int, int] = {}
         for row, key in enumerate(keys):
             if key is not None and first.setdefault(key, row) != row and not self.exists:
@@ -1253,7 +1253,7 @@ class Join(Query):
         return [key if key is not None and first[key] == row else None for row, key in enumerate(keys)]
 
     def few(self, counts: Sequence[int]) -> relational.Few | None:
-        """Returns the form of a query for sums of few groups that are known, or None for other queries."""
+        """Returns the form of a query for sums of few known groups, or None for other queries."""
         if not self.has_agg or self.shows_key or self.null_keys or self.how == "left" and self.many == 1:
             return None
         fields = [self.blobs[side] for side in self._sides()]
@@ -1325,7 +1325,7 @@ class Join(Query):
         """Returns the records of joined rows."""
         once, many = list(lists[1 - self.many]), list(lists[self.many])
         if self.null_keys:
-            # Keys of the right table are never null, so a null matches nothing.
+            # Keys of the right table are never null here, so a null matches no row.
             right, of = (many, join.many) if self.many == 1 else (once, join.one)
             base, length = of.place("key")
             known = wide_constant(1 << base + length - 1, IntegerType(of.width))
@@ -1725,4 +1725,5 @@ class Aggregate(Query):
 
 
 _FEW = 64
-"""With so few possible groups, or with fewer than rows, each party gives a row for each group."""
+"""If there are at most so many possible groups, or fewer groups than rows, each party gives a row for each
+group."""

@@ -108,15 +108,15 @@ class Measured:
     total: int
 
     def accumulators(self, counted: int) -> tuple[Accumulator, ...]:
-        """Returns the accumulators, given the bits of a count."""
+        """Returns the fields of accumulators."""
         widths = {"count": counted, "any": 1, "sum": self.total, "min": self.width, "max": self.width}
         return tuple(Accumulator(f"{self.name}.{need}", need, widths[need]) for need in self.needs)
 
 
 @dataclass(frozen=True)
 class Accumulator:
-    """A field that is combined over rows: added, or the greatest. For `min` it is the greatest inverted code.
-    So 0 changes nothing."""
+    """A field that is combined over rows: the sum or the greatest value. For `min` it is the greatest
+    inverted code. So the value 0 changes nothing."""
 
     name: str
     need: str
@@ -142,7 +142,7 @@ def layout_of(accumulators: Iterable[Accumulator]) -> tuple[tuple[str, int], ...
 @component
 def rises(so_far: Any, a: Any, b: Any, strictly: bool) -> Any:
     """Returns whether keys were in order so far, including these. The highest bit marks absent rows, which
-    are last."""
+    come last."""
     if not strictly:
         return so_far & (a <= b)
     return so_far & ((a < b) | b.bits(b.type.width - 1, 1))
@@ -163,7 +163,7 @@ def top(bits: Integer) -> Integer:
 
 @component
 def swapped(swap: Any, a: Any, b: Any) -> Any:
-    """Returns two rows, in the other order if asked."""
+    """Returns two rows, exchanged if `swap` is 1."""
     change = where(swap, a ^ b, 0)
     return [a ^ change, b ^ change]
 
@@ -205,12 +205,11 @@ def _wanted(rows: list[Integer]) -> _Wanted:
 
 @component
 def directions(ahead: Any, start: Any, half: int) -> Any:
-    """Returns which rows of the two halves of a list change places, a bit each. The bits above are the place
+    """Returns which rows of the two halves of a list change places, a bit each. The higher bits are the place
     at which the wanted rows of the second half begin.
 
-    Args:
-        ahead: the number of wanted rows in the first half.
-        start: the place at which the wanted rows of the whole list begin, or None for 0.
+    Args: ahead: the number of wanted rows in the first half. start: the place at which the wanted rows of the
+        whole list begin, or None for 0.
     """
     bits = half.bit_length() - 1
     end = ahead if start is None else ahead + start.bits(0, bits).astype(ahead.type) if bits else ahead
@@ -227,8 +226,8 @@ def directions(ahead: Any, start: Any, half: int) -> Any:
 
 
 def _rotated(rows: list[Integer], wanted: _Wanted, start: Integer | None) -> list[Integer]:
-    """Returns the wanted rows one after another, in a circle, from a secret place on. The number of rows is a
-    power of two."""
+    """Returns the wanted rows one after another, from a secret place on. The places form a circle. The number
+    of rows is a power of two."""
     if len(rows) == 1:
         return rows
     half = len(rows) // 2
@@ -278,8 +277,8 @@ def _to_front(rows: list[Integer]) -> list[Integer]:
 
 
 def compacted(rows: list[Integer], bound: int) -> list[Integer]:
-    """Returns the rows whose highest bit is 1, in their order, and zeros behind them. There are at most
-    `bound`.
+    """Returns the rows whose highest bit is 1, in their order, and zeros behind them. At most `bound` rows
+    have it.
 
     This is the order-preserving compaction of Sasy, Johnson and Goldberg (Fast Fully Oblivious Compaction and
     Shuffling, 2022), with about n log n / 2 exchanges.
@@ -289,20 +288,20 @@ def compacted(rows: list[Integer], bound: int) -> list[Integer]:
 
 @component
 def either(a: Any, b: Any) -> Any:
-    """Returns the one of two rows whose highest bit is 1, or zeros."""
+    """Returns the row whose highest bit is 1, or zeros if there is none."""
     return where(top(a), a, where(top(b), b, 0))
 
 
 def halved(rows: list[Integer]) -> list[Integer]:
-    """Returns half as many rows, if of two neighbours only one can be wanted."""
+    """Returns half as many rows. Of two neighbours, at most one may be wanted."""
     pairs = [either(a, b) for a, b in zip(rows[::2], rows[1::2])]
     return pairs + rows[len(pairs) * 2 :]
 
 
 @dataclass(frozen=True)
 class Grouping:
-    """The rules for records. A record has accumulators, the bits of its group, and a highest bit that says
-    whether it is there.
+    """The rules for records. A record has accumulators, the bits of its group, and a highest bit that is 1 if
+    the record is present.
 
     Attributes:
         group: the bits of the group.
@@ -335,7 +334,7 @@ class Grouping:
 
 @component
 def conforming(record: Any, grouping: Grouping) -> Any:
-    """Returns a record that is not there if one of its counts is too small, or the condition is not true."""
+    """Returns a record that is absent if one of its counts is too small, or the condition is not true."""
     layout, wanted = grouping.record, top(record)
     for name in grouping.counts:
         found = layout.of(record, name)
@@ -354,7 +353,7 @@ def is_true(condition: Expression, record: Integer, cells: Cells) -> Integer:
 
 
 def _there_if(bit: Integer, record: Integer) -> Integer:
-    """Returns a record with another highest bit."""
+    """Returns a record with this bit as its highest bit."""
     width = record.type.width
     return joined_bits([record.bits(0, width - 1), bit]) if width > 1 else bit
 
@@ -450,7 +449,7 @@ def _with_known(of: Expression, record: Integer, cells: Cells) -> Integer:
 
 
 def _single(one: Accumulator, value: Integer, known: Integer | None, kind: Kind) -> Integer:
-    """Returns an accumulator of one value."""
+    """Returns an accumulator with one value."""
     if one.need in ("any", "count"):
         return BIT(1) if known is None else known
     if one.need == "sum":
@@ -462,13 +461,14 @@ def _single(one: Accumulator, value: Integer, known: Integer | None, kind: Kind)
 
 
 def cleared(records: list[Integer]) -> list[Integer]:
-    """Returns the records with zeros for those that are not there."""
+    """Returns the records, with zeros in place of absent ones."""
     return [kept(top(record), record) for record in records]
 
 
 @component
 def merged_sums(a: Any, b: Any, grouping: Grouping) -> Any:
-    """Returns two records combined, which is there if one of them is. Their group is the first one's."""
+    """Returns two records combined; the result is present if one of them is. The result has the group of the
+    first record."""
     layout = grouping.record
     parts: dict[str, Any] = {
         one.name: one.combined(layout.of(a, one.name), layout.of(b, one.name))
@@ -480,7 +480,7 @@ def merged_sums(a: Any, b: Any, grouping: Grouping) -> Any:
 
 
 def total(records: list[Integer], grouping: Grouping) -> list[Integer]:
-    """Returns one record of all. Without any row, it is of nothing."""
+    """Returns one record that combines all records. Without any row, it is of nothing."""
     if grouping.distinct:
         whole = _running_sums(records, grouping)[-1]
     else:
@@ -497,7 +497,7 @@ def _same_group(a: Integer, b: Integer, grouping: Grouping) -> Integer:
 
 @component
 def running(before: Any, record: Any, grouping: Grouping) -> Any:
-    """Returns a record combined with the one before if both are of one group."""
+    """Returns a record combined with the previous record if both belong to one group."""
     layout = grouping.record
     same = _same_group(before, record, grouping)
     parts: dict[str, Any] = {"there": top(record)}
@@ -518,14 +518,14 @@ def running(before: Any, record: Any, grouping: Grouping) -> Any:
 
 @component
 def last_of_group(record: Any, following: Any, grouping: Grouping) -> Any:
-    """Returns a record that is there only if the next one is of another group."""
+    """Returns a record that is present only if the next record belongs to another group."""
     wanted = top(record) & ~_same_group(record, following, grouping)
     return _there_if(wanted, record)
 
 
 def _running_sums(records: list[Integer], grouping: Grouping) -> list[Integer]:
     """Returns the records in the order of their groups, each with the sums of its group so far."""
-    # Records that are not there have a highest bit of 0, so they come first.
+    # Absent records have a highest bit of 0, so they come first.
     base, length = grouping.record.place("there")[0], grouping.group + grouping.distinct
     ordered = tables._sorted(records, (base - length, length + 1, False))
     found = [ordered[0]]
@@ -537,7 +537,7 @@ def _running_sums(records: list[Integer], grouping: Grouping) -> list[Integer]:
 
 
 def grouped(records: list[Integer], grouping: Grouping) -> list[Integer]:
-    """Returns as many records, of which one of each group is there, with the sums of its group."""
+    """Returns as many records. For each group, one record with the sums of the group is present."""
     sums = _running_sums(records, grouping)
     ends = [last_of_group(a, b, grouping) for a, b in zip(sums, sums[1:])]
     return [*ends, sums[-1]]
@@ -559,7 +559,8 @@ class Order:
 
 @component
 def ranked(record: Any, orders: tuple[Order, ...], layout: Layout) -> Any:
-    """Returns a record with its rank above it, and above that a bit if it is not there."""
+    """Returns a record with its rank in the bits above it, and above the rank a bit that is 1 if the record
+    is absent."""
     parts = [record]
     for one in reversed(orders):
         number = layout.of(record, one.field)
@@ -570,10 +571,10 @@ def ranked(record: Any, orders: tuple[Order, ...], layout: Layout) -> Any:
 
 
 def first(records: list[Integer], orders: tuple[Order, ...], count: int, layout: Layout) -> list[Integer]:
-    """Returns the first records in an order, and zeros behind them if fewer are there.
+    """Returns the first records in an order, followed by zeros if fewer are present.
 
-    All of a record decides its place among those that are equal in the order. So neither the choice nor the
-    order of these tells anything about records beyond the first.
+    Among records that are equal in this order, all bits of a record decide its place. So neither the choice
+    nor the order of the records reveals anything about the records that are left out.
     """
     width = records[0].type.width
     rows = [ranked(record, orders, layout) for record in records]
@@ -591,7 +592,7 @@ def first(records: list[Integer], orders: tuple[Order, ...], count: int, layout:
 
 
 def sorted_records(records: list[Integer]) -> list[Integer]:
-    """Returns the records in the order of their bits, so that their places tell nothing more."""
+    """Returns the records in the order of their bits, so that their places reveal nothing more."""
     return tables._sorted(records, (0, records[0].type.width, False))
 
 
@@ -650,7 +651,7 @@ class Join:
 
     @property
     def own(self) -> Layout:
-        """The bits of a row of the other list beside its key and blob. Rows without a match may count."""
+        """The bits of a row of the other list besides its key and blob. Rows without a match may count."""
         there = "there", int(self.how in ("anti", "many"))
         return Layout((*(field for field in self.many.fields if field[0] not in _PLACES), there))
 
@@ -661,14 +662,14 @@ class Join:
 
     @property
     def slot(self) -> Layout:
-        """A merged row. The payload is all of a row but its key."""
+        """A merged row. The payload is the whole row without its key."""
         payload = max(self.one.width, self.many.width) - self.key - 1
         place = "place", self.placed
         return Layout((("payload", payload), place, ("side", 1), ("key", self.key), ("absent", 1)))
 
     @property
     def state(self) -> Layout:
-        """The knowledge of a merged row about the rows before it."""
+        """The data that a merged row has about the rows before it."""
         return Layout((("payload", self.brought), ("same", 1), ("matched", 1)))
 
     @property
@@ -691,8 +692,10 @@ def _slot(row: Integer, side: int, place: int, join: Join) -> Integer:
 
 @component
 def followed(before: Any, learned: Any, slot: Any, join: Join) -> Any:
-    """Returns the knowledge of a merged row: a bit if it has the key of the row before it, and a bit if it is
-    a row of the other list that matches. Below them is the payload of the last row of the first list.
+    """Returns the data of a merged row: two bits, and the payload of the last row of the first list.
+
+    One bit is 1 if the row before it has the same key. The other is 1 if it is a matching row of the other
+    list.
     """
     layout, state = join.slot, join.state
     own = slot.bits(0, state.place("payload")[1]) if state.has("payload") else 0
@@ -756,7 +759,7 @@ def _sums(
     other: Integer | None,
     join: Join,
 ) -> dict[str, Any]:
-    """Returns the accumulators of a row of the result. They are 0 if it is not there.
+    """Returns the accumulators of a row of the result. They are 0 if the row is absent.
 
     Args:
         of_one: whether there is a row of the list in which each key occurs once.
@@ -799,9 +802,10 @@ def _repeated(one: Accumulator, of: Measured, code: Integer, is_there: Integer, 
 
 
 def joined(one: Iterable[Integer], many: Iterable[Integer], join: Join) -> list[Integer]:
-    """Returns a record for each row of both lists. Only the records of the join's rows are there.
+    """Returns a record for each row of both lists. Only the records of the join's rows are present.
 
-    If a list is not in order, none is there: other results would tell its party which keys the peer has.
+    If a list is not in order, all records are absent: other results would reveal to its party which keys the
+    peer has.
     """
     lists = list(one), list(many)
     lengths = join.key + 1, join.key + 1 + (join.blobs[1] if join.order == "blob" else 0)
@@ -841,8 +845,9 @@ def is_small(row: Any, grouping: Grouping) -> Any:
 
 @component
 def united(a: Any, b: Any, small: Any, grouping: Grouping, always: bool) -> Any:
-    """Returns the sums of both parties in a group that is known to be the same. It is there `always`, or if
-    a party has rows in it: with the sum of both counts, a cheater's count could make the group vanish."""
+    """Returns the sums of both parties in a group that is known to be the same. The record is present
+    `always`, or if a party has rows in the group. If it depended on the sum of both counts, a cheater's count
+    could make the group vanish."""
     layout = grouping.record
     parts: dict[str, Any] = {
         one.name: one.combined(layout.of(a, one.name), layout.of(b, one.name))
@@ -869,7 +874,8 @@ def beside(
 def in_one_group(
     before: Any, row: Any, following: Any, small: Any, next_small: Any, ordered: Any, grouping: Grouping
 ) -> Any:
-    """Returns the sums of a group at its first row: those of both parties, or of the only one."""
+    """Returns the sums of a group at its first row: the sums of both parties, or of the only party with rows
+    in it."""
     layout = grouping.record
     there = ordered & ~top(row)
     if before is not None:
@@ -889,7 +895,8 @@ def in_one_group(
 
 
 def by_group(first: Iterable[Integer], second: Iterable[Integer], grouping: Grouping) -> list[Integer]:
-    """Returns a record for each row of both lists, in which each group occurs once. A group is there once."""
+    """Returns a record for each row of both lists, in which each group occurs once. One record of each group
+    is present."""
     lists = list(first), list(second)
     base = grouping.record.place("group")[0]
     length = grouping.group + 1
@@ -903,10 +910,9 @@ def by_group(first: Iterable[Integer], second: Iterable[Integer], grouping: Grou
 
 
 def front(records: list[Integer], bound: int, alternate: bool = False) -> list[Integer]:
-    """Returns the records that are there, before zeros.
+    """Returns the present records, followed by zeros.
 
-    Args:
-        alternate: whether no two neighbours are there.
+    Args: alternate: whether of two neighbours at most one is present.
     """
     return compacted(halved(records) if alternate else records, bound)
 
@@ -935,7 +941,7 @@ class Few:
 
     @staticmethod
     def of(join: Join, counts: Sequence[int], codes: tuple[int, ...], labels: int, once: bool) -> Few:
-        """Returns the cheapest form for so many rows of the two lists.
+        """Returns the cheapest form for these numbers of rows in the two lists.
 
         Args:
             labels: the number of groups that only the other list knows.
@@ -1078,12 +1084,12 @@ def group_sums(found: Any, rows: Any, label: Any, ordered: Any, join: Join, code
 
 @component
 def added_groups(a: Any, b: Any, grouping: Grouping) -> Any:
-    """Returns the sums of each group of two blocks together."""
+    """Returns the sums of each group over two blocks together."""
     return array_of([merged_sums(x, y, grouping) for x, y in zip(a, b)])
 
 
 def _labelled(sums: Integer, code: int, grouping: Grouping) -> Integer:
-    """Returns the record of a group. Without groups, it is there even if it is of no row."""
+    """Returns the record of a group. Without groups, the record is present even if there is no row."""
     layout = replace(grouping, group=0).record
     parts: dict[str, Any] = {of.name: layout.of(sums, of.name) for of in grouping.accumulators}
     if grouping.group:

@@ -142,7 +142,7 @@ def outputs_of(told: Told) -> dict[str, Bits]:
 
 @dataclass(frozen=True)
 class _Ready:
-    """A call with complete arguments that has not begun."""
+    """A call whose arguments are complete; it has not begun."""
 
     program: Program
     executions: int | None

@@ -1,4 +1,5 @@
-"""Sessions of several steps: a step may depend on decoded outputs, and garbled values are carried on."""
+"""Sessions of several steps: a step may depend on decoded outputs, and a later step can take garbled values
+of earlier ones."""
 
 from __future__ import annotations
 
@@ -213,7 +214,7 @@ class Session:
         await wait_async(self._native.close())
 
     def leave(self) -> None:
-        """Ends the session at once, whatever it does: the peer sees a closed connection."""
+        """Ends the session at once, in the middle of any work: the peer sees a closed connection."""
         if self._task is not None:
             self._task.stop()
         self._native.leave()
@@ -354,8 +355,8 @@ def connect_async(
     deadline: float | None = None,
     **options: Unpack[SessionOptions],
 ) -> Connecting:
-    """Begins a session, as `connect` does, while the event loop goes on: `async with connect_async(…) as s`,
-    or `s = await connect_async(…)`.
+    """Begins a session, as `connect` does, while the event loop continues: `async with connect_async(…) as
+    s`, or `s = await connect_async(…)`.
     """
 
     async def begin() -> Session:

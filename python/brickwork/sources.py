@@ -69,7 +69,7 @@ class Schema:
         try:
             columns = tuple((name, kind_of_json(kind)) for name, kind in found["columns"])
             rows, distinct = found["rows"], found["distinct"]
-            # A name may end up in a message on a terminal.
+            # A name may be shown in a message on a terminal.
             printable = all(isinstance(name, str) and name.isprintable() for name, _ in columns)
             if not printable or {type(rows), type(distinct)} != {int}:
                 raise ValueError
@@ -141,7 +141,8 @@ class Table:
         return [None if one is None else one + low for one in codes] if low else codes
 
     def chosen(self, rows: Sequence[int]) -> Table:
-        """Returns the table with these rows alone. Its schema, and the numbers of its rows, stay."""
+        """Returns the table with only these rows. The schema does not change, and the rows keep their
+        numbers."""
         of = copy(self)
         of.values = {name: [values[row] for row in rows] for name, values in self.values.items()}
         of.numbers, of.length = [self.numbers[row] for row in rows], len(rows)

@@ -1,7 +1,8 @@
 """Queries in SQL over the tables of two parties: `bw.sql`.
 
-The text is parsed by sqlglot. Expressions over one party's columns become columns of its table, which it
-computes in the clear, as it applies conditions on its rows. The rest becomes a `Join`, `Rows` or `Aggregate`.
+The text is parsed by sqlglot. An expression over columns of one party becomes a column of its table, which
+this party computes in the clear. Conditions on its rows are applied in the clear, too. The remaining query
+becomes a `Join`, `Rows` or `Aggregate`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def _schema(of: Table | Schema) -> Schema:
 
 
 def _only(of: Any, *allowed: str) -> None:
-    """Refuses an expression with other parts than these."""
+    """Refuses an expression with parts that are not allowed here."""
     for name, part in of.args.items():
         if part and name.rstrip("_") not in allowed:
             one = part[0] if isinstance(part, list) else part
@@ -132,7 +133,8 @@ class _Source:
         return plain(of, lambda name: table.numbers_of(name.partition(".")[2], SIDES[side]), table.length)
 
     def filtered(self, side: int, condition: Expression) -> None:
-        """Keeps the rows of a table for which a condition is true. The peer's rows are not here."""
+        """Keeps the rows of a table for which a condition is true. The rows of the peer's table are not in
+        this process."""
         table = self.tables[side]
         if isinstance(table, Table):
             wanted = self.values(side, condition)
@@ -151,9 +153,8 @@ class _Source:
     def local(self, of: Expression, outer: bool) -> Expression:
         """Returns an expression in which a column stands for each part that one party computes alone.
 
-        Args:
-            outer: whether rows of the right table may be missing. Then a part that is not null for nulls is
-                no column.
+        Args: outer: whether rows of the right table may be missing. If so, a part that is not null for null
+            values does not become a column.
         """
 
         def replaced(node: Expression) -> Expression | None:
@@ -351,8 +352,8 @@ class Prepared:
 
 
 def revealed(text: str) -> tuple[str, str | dict[str, str] | None]:
-    """Returns a query without its last clause `REVEAL TO party` or `REVEAL column TO party, …`, and what this
-    clause says."""
+    """Splits off the last clause of a query, `REVEAL TO party` or `REVEAL column TO party, …`. Returns the
+    query without it, and the clause's meaning."""
     found = re.search(r"\bREVEAL\b((?:\s*[\w\"]*\s+TO\s+\w+\s*,?)+)\s*;?\s*$", text, re.IGNORECASE)
     if found is None:
         return text, None
@@ -403,7 +404,8 @@ class _Aggregated:
 
 
 def _refuse_mixed(tables: Sequence[Table | Schema], values: Sequence[Expression]) -> None:
-    """Refuses aggregates by which a query could single out a row of a table whose policy asks for groups."""
+    """Refuses aggregates with which a query could single out a row of a table whose policy requires
+    groups."""
     for function, of in _aggregates(values):
         names = [] if of is None else [node.value for node in of.walk() if node.op == "cell"]
         for side, table in enumerate(tables):
@@ -459,7 +461,8 @@ def prepare(
     reveal: Mapping[str, str] | None = None,
     salt: str = "",
 ) -> Prepared:
-    """Reads a query, and applies what each party computes alone. The salt changes the hashes of texts."""
+    """Reads a query, and computes the parts that one party computes alone. The salt changes the hashes of
+    texts."""
     query, named = revealed(query)
     if named is not None and (reveal or to != "both"):
         raise UsageError("REVEAL beside the argument reveal or to", "leave one of them out")
@@ -493,7 +496,7 @@ def prepare(
     many = 1 if validate == "1:m" and how in ("inner", "left") else 0
     counted = join_counted([_schema(one) for one in source.tables], how, many)
     translator = Translator(exp, source.column, counted)
-    # Columns are looked up before expressions add others.
+    # Columns are looked up before expressions add new columns.
     where = reading.condition("where", translator)
     on = translator.condition(join.args["on"]) if join.args.get("on") else None
     shown = reading.shown(translator)
@@ -672,7 +675,7 @@ def _union(
             source.filtered(side, translator.condition(half.args["where"].this))
     if len({len(first_names), *map(len, lists)}) > 1 or len(set(first_names)) < len(first_names):
         raise refuse("UNION ALL of different numbers of columns, or with two columns of one name")
-    # The union's columns replace those of each table.
+    # The columns of the union replace the columns of each table.
     kinds: dict[str, Kind] = {}
     for place, name in enumerate(first_names):
         joined = lists[0][place].kind.joined(lists[1][place].kind)
@@ -781,7 +784,7 @@ def _union(
 
 
 def _as_joined(of: Expression, kind: Kind) -> Expression:
-    """Returns a column of a half as the union's type counts it."""
+    """Returns a column of a half, converted to the type of the union."""
     return rescaled(of, kind.scale) if hasattr(kind, "scale") else of
 
 

@@ -41,7 +41,7 @@ pub enum Error {
     /// Another session of this process, or of the peer's, uses the requested stock. Nothing was taken.
     #[error("stock: {0}")]
     Busy(String),
-    /// The peer has made too many failed attempts, so nothing more is begun until the user allows it.
+    /// The peer has made too many failed attempts, so no more stock is made until the user allows it.
     #[error("stock: {0}")]
     Vain(String),
     /// Memory, disk, threads or randomness ran out.
@@ -95,7 +95,7 @@ impl std::fmt::Display for Strangers {
     }
 }
 
-/// The progress of a run at this party, as told when its connection ends.
+/// The progress of a run at this party when its connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct RunStanding {
     /// The phase that was running, by the name that reports give it.
@@ -161,7 +161,7 @@ impl Error {
     }
 
     /// Returns whether the peer may have ended the connection to hide its cheat. Then the risk of another run
-    /// is added to that of this one.
+    /// is added to the risk of this run.
     pub fn is_deniable(&self) -> bool {
         self.standing().is_some_and(|standing| standing.deniable)
     }

@@ -196,8 +196,8 @@ mod tests {
         rayon::current_thread_index()
     }
 
-    /// Computations run in the pool that was entered, also those of an inner session. The thread that entered
-    /// it communicates, and afterwards the previous state is restored.
+    /// Computations run in the pool that was entered, and so do those of an inner session. The thread that
+    /// entered it communicates, and afterwards the previous state is restored.
     #[test]
     fn computing_leaves_the_thread_and_talking_stays() {
         let (one, three) = (Pool::new(1).unwrap(), Pool::new(3).unwrap());
@@ -247,8 +247,8 @@ mod tests {
         });
     }
 
-    /// Among very many tasks, only those run that began before the request to stop: in a pool, on its
-    /// threads, and without one.
+    /// If a stop is requested while very many tasks wait, only the tasks run that have begun already: in a
+    /// pool, on its threads, and without a pool.
     #[test]
     fn what_is_asked_to_stop_begins_no_other_task() {
         const MANY: usize = 1 << 40;

@@ -4,7 +4,7 @@
 //! process is neither used nor dropped ([`Owned`]).
 //!
 //! A process and its forks are distinguished by their process numbers. A fork in a namespace of its own can
-//! have the same number, so a caller that notices a fork reports it ([`forked`]).
+//! have the same number, so a caller that knows of a fork reports it ([`forked`]).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -117,8 +117,8 @@ mod tests {
         }
     }
 
-    /// A value from before a fork is neither returned nor dropped in the child; a value that the child made
-    /// is. (The tests of the Python package check a real fork.)
+    /// A value that was made before a fork is neither returned nor dropped in the child; a value that the
+    /// child made is. (The tests of the Python package check a real fork.)
     #[test]
     fn row_26_a_fork_has_nothing_of_its_process() {
         let dropped = AtomicU32::new(0);

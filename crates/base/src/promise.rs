@@ -154,7 +154,7 @@ pub struct TriplesPromise {
 /// The way in which components are linked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkingPromise {
-    /// The name of the way.
+    /// The name of this way.
     pub name: Cow<'static, str>,
     /// The part that is garbled ahead of time, in words.
     pub garbled: Cow<'static, str>,

@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(quota.left_out(start + span), Some(998));
         assert_eq!(quota.left_out(start + span), None, "the count is reported once");
         assert!(quota.takes(start + span) && quota.takes(start + span) && !quota.takes(start + span));
-        // Nobody has asked for the count yet, so no new span begins.
+        // Nobody has requested the count yet, so no new span begins.
         assert!(!quota.takes(start + 3 * span));
         assert_eq!(quota.left_out(start + 3 * span), Some(2));
         assert!(quota.takes(start + 3 * span));

@@ -141,8 +141,8 @@ impl Rng {
     /// If `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "the bound must be above 0");
-        // 2^64 mod bound is the number of low parts that are rejected, so that every result has equally many
-        // draws.
+        // 2^64 mod bound is the number of rejected low parts. Without them, equally many draws give each
+        // result.
         let surplus = bound.wrapping_neg() % bound;
         loop {
             let product = u128::from(self.0.next_u64()) * u128::from(bound);
@@ -184,8 +184,8 @@ mod tests {
         let mut rng = Rng::replayable("test");
         let mut counts = [0u32; 3];
         (0..9000).for_each(|_| counts[(rng.below(3 << 62) % 3) as usize] += 1);
-        // 3000 of each are expected, with a standard deviation of about 45; without rejection, one count
-        // would be 4500.
+        // 3000 of each number are expected, with a standard deviation of about 45; without rejection, one
+        // count would be 4500.
         assert!(counts.iter().all(|count| count.abs_diff(3000) < 450), "{counts:?}");
     }
 
@@ -217,7 +217,7 @@ mod tests {
             for _ in 0..draws {
                 counts[rng.below(bound) as usize] += 1;
             }
-            // 20 000 are expected in each cell, and 849 is six standard deviations.
+            // The expected count of each cell is 20 000, and 849 is six standard deviations.
             assert!(counts.iter().all(|&count| count.abs_diff(20_000) < 849), "{bound}: {counts:?}");
         }
     }

@@ -9,7 +9,7 @@ use crate::Error;
 /// The statistical security of a session: a cheater succeeds with probability at most `2^-s`. If several
 /// sessions share one promise, each has an equal part of it.
 ///
-/// Parts add up: all sessions with parts of a promise together keep `2^-s`, whatever their purpose.
+/// Parts add up: all sessions with parts of one promise together keep `2^-s`, whatever their purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Security {
     bits: u32,
@@ -20,7 +20,7 @@ pub struct Security {
 const LEVELS: [u32; 3] = [40, 64, 80];
 
 impl Security {
-    /// The largest number of parts of a promise: jobs of a thousand lanes have retries.
+    /// The largest number of parts of a promise, which is enough for jobs of a thousand lanes with retries.
     pub const MAX_SHARES: u32 = 1 << 20;
 
     /// Returns the security with the whole probability `2^-bits`.
@@ -54,7 +54,7 @@ impl Security {
         }
     }
 
-    /// Returns whether this is one of several parts.
+    /// Returns whether this is one of several parts of a promise.
     pub const fn is_share(self) -> bool {
         self.shares > 1
     }
@@ -111,7 +111,7 @@ pub fn at_most(log2: f64) -> String {
     }
     let hundredths = (log2 * 100.0).ceil();
     let text = |hundredths: f64| format!("{:.2}", hundredths / 100.0);
-    // The product may have been rounded down.
+    // The product may have been rounded down, so the text may be too small.
     let below = text(hundredths).parse().is_ok_and(|read: f64| read < log2);
     format!("2^{}", text(if below { hundredths + 1.0 } else { hundredths }))
 }

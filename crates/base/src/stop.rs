@@ -63,8 +63,8 @@ impl Stop {
         self.asked.load(Ordering::Acquire)
     }
 
-    /// Calls `work` on this thread; waiting in it ends when the stop is requested. Computations continue,
-    /// unless [`Stop::run`] is among the callers.
+    /// Calls `work` on this thread; if `work` waits, the wait ends when the stop is requested. Computations
+    /// continue, unless [`Stop::run`] is among the callers.
     pub fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
         /// Restores the stop that was entered before, also when `work` panics.
         struct Back(Option<Stop>);
@@ -77,7 +77,7 @@ impl Stop {
         work()
     }
 
-    /// Calls `work` on this thread; waiting and computing in it end when the stop is requested.
+    /// Calls `work` on this thread; waits and computations in it end when the stop is requested.
     ///
     /// # Errors
     /// [`Stopped`] if the request ended a computation. The values of the computation are dropped. If the

@@ -1,7 +1,7 @@
 //! Measures the nanoseconds of CPU time for each correlated OT of random bits, for every scheme, with each
-//! party in a thread of its own. The best of many calls counts, because other programs may run beside it. The
-//! bytes are those of both directions, without the first call. The setup is measured in milliseconds, without
-//! its base OTs.
+//! party in a thread of its own. The best of many calls counts, because other programs may run at the same
+//! time. The bytes are those of both directions, without the first call. The setup is measured in
+//! milliseconds, without its base OTs.
 //!
 //! `cargo bench --bench cot` measures all schemes, and `cargo bench --bench cot -- 'SoftSpokenOT 4'` only
 //! this one. `BRICKWORK_KERNEL=aes-ni cargo bench --bench cot` takes another kernel.

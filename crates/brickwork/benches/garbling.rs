@@ -1,9 +1,9 @@
 //! Measures the nanoseconds for each AND gate of each copy, on one thread, for the AES-128 circuit. The best
-//! of many runs counts.
+//! of many runs counts, because other programs may run at the same time.
 //!
 //! `cargo bench --bench garbling [-- KERNEL [CIRCUIT]]` measures every kernel or the named one, on AES-128 or
 //! the circuit in the file. The variant *garble* discards the tables. Checking a copy costs as much as
-//! *hash*, which hashes the tables of each copy. And *keep* collects the tables in memory.
+//! *hash*, which hashes the tables of each copy. The variant *keep* collects the tables in memory.
 
 use std::time::{Duration, Instant};
 

@@ -81,7 +81,7 @@ fn checked(program: &Arc<Program>, linking: Linking) -> Result<(Report, f64), Bo
     })
 }
 
-/// Measures the CPU seconds of its thread from the first use of the inputs until the outputs are there.
+/// Measures the CPU seconds of one thread, from the first use of the inputs to the outputs.
 struct Online(Arc<Mutex<f64>>);
 
 impl Online {

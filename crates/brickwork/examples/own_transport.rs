@@ -26,6 +26,6 @@ pub fn main() -> Result<(), brickwork::Error> {
     Ok(())
 }
 
-/// This system has no Unix sockets.
+/// Systems without Unix sockets have no such connection, so this example does nothing there.
 #[cfg(not(unix))]
 fn main() {}

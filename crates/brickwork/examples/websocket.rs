@@ -1,12 +1,12 @@
 //! Runs over a connection that carries binary frames of WebSocket (RFC 6455, section 5.2), as a browser or a
-//! proxy between the parties may require. The handshake of HTTP comes before, and is left out.
+//! proxy between the parties may require. The HTTP handshake that comes before is left out here.
 
 use std::io::{Error as IoError, Read, Result as IoResult, Write};
 use std::net::{TcpListener, TcpStream};
 
 use brickwork::{Error, Identity, Inputs, Party, Program};
 
-/// Sends each piece of bytes as one binary frame.
+/// Sends each write as one binary frame.
 struct Sender(TcpStream);
 
 impl Write for Sender {
@@ -21,7 +21,7 @@ impl Write for Sender {
     }
 }
 
-/// Reads the bytes in such frames, of which so many are left in the current one.
+/// Reads the bytes of such frames; the number counts the bytes that are left in the current frame.
 struct Receiver(TcpStream, u64);
 
 impl Read for Receiver {

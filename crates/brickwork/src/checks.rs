@@ -18,7 +18,7 @@ pub fn all() -> Vec<Cheat> {
         .chain(of(ihash::Cheat::ALL))
         .chain(FAMILY.iter().flat_map(|protocol| protocol.checks()))
         .collect();
-    // Different parts may have checks of the same name.
+    // Several protocols and primitives may have checks of the same name.
     let mut seen = HashSet::new();
     checks.retain(|cheat| seen.insert((cheat.part(), cheat.check())));
     checks

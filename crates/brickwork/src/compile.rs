@@ -133,7 +133,7 @@ impl CompileRequest {
     /// Writes the program of the request, which was loaded before.
     ///
     /// # Errors
-    /// An error of input if the program cannot be cut or written like this. An error of usage if it would
+    /// An error of input if the program cannot be cut or written in this way. An error of usage if it would
     /// overwrite its own file. An error of the machine if the file cannot be written.
     pub fn write(&self, given: &Program) -> Result<CompiledFile, Error> {
         let mut program = given.cut(&self.cut, gates_within(resources::available_bytes()))?;

@@ -35,7 +35,7 @@ impl Control {
     /// Runs work; if another thread asks to stop, the work ends at once.
     ///
     /// # Errors
-    /// Those of the work, or that it was stopped.
+    /// The error of the work, or an error that says that it was stopped.
     pub fn run<T, E: Kinded>(&self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         match self.stop.run(work) {
             Ok(done) => self.result(done),
@@ -44,7 +44,7 @@ impl Control {
     }
 
     /// Runs work; if another thread asks to stop, the work ends when it next waits for the peer. So a check
-    /// that is about to fail is completed.
+    /// that has begun is completed, and its failure is reported.
     ///
     /// # Errors
     /// As [`Control::run`].
@@ -65,7 +65,7 @@ impl Control {
     }
 }
 
-/// An error of the library, or one that a caller made of it.
+/// An error of the library, or an error that a caller made from one.
 pub trait Kinded: From<Error> {
     /// Returns the kind of the error.
     fn kind(&self) -> ErrorKind;
@@ -157,8 +157,8 @@ mod tests {
 
     use super::*;
 
-    /// If work is asked to stop during a check, the check is completed and its failure is reported. Any
-    /// other failure counts as stopped.
+    /// If work is asked to stop during a check, the check is completed and its failure is reported. Any other
+    /// failure counts as stopped.
     #[test]
     fn a_check_that_has_begun_is_looked_at_to_its_end() {
         let control = Control::default();

@@ -12,7 +12,7 @@ pub struct Verified {
     pub bytes: u64,
     pub seconds: f64,
     pub bytes_per_second: u64,
-    /// The items that cannot be read. Nothing takes them any more.
+    /// The items that cannot be read. No program takes these items any more.
     pub damaged: Vec<DamagedItems>,
     /// The epochs that were burned, if the index was damaged and made anew.
     pub burned: Option<Vec<String>>,
@@ -31,7 +31,7 @@ pub struct DamagedItems {
     pub name: String,
     /// The number of items.
     pub items: u64,
-    /// The fault.
+    /// The reason why they cannot be read.
     pub why: String,
 }
 

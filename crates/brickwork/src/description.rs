@@ -82,7 +82,7 @@ impl Program {
 /// The number of lines of a list that are shown.
 const SHOWN: usize = 40;
 
-/// Writes a title and its lines; of a long list, the first lines and the number of the others.
+/// Writes a title and lines. If the list is long, writes its first lines and the number of the others.
 fn list<T>(f: &mut fmt::Formatter<'_>, title: &str, items: &[T], line: impl Fn(&T) -> String) -> fmt::Result {
     writeln!(f, "\n{title}{}", if items.is_empty() { ": none" } else { "" })?;
     items.iter().take(SHOWN).try_for_each(|item| writeln!(f, "  {}", line(item)))?;

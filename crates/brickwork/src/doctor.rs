@@ -31,8 +31,8 @@ use crate::reading::{self, ReadingOptions};
 use crate::resources;
 use crate::store::StoreRequest;
 
-/// A request for checks. Each part that is given requests its checks. A requested check fails if it needs
-/// another part that is missing.
+/// A request for checks. Each field that is given requests its checks. A requested check fails if it needs
+/// another field that is missing.
 pub struct DoctorRequest {
     /// The file with the program, and the parties of the inputs of a circuit.
     pub program: Option<(PathBuf, InputMap)>,
@@ -76,14 +76,14 @@ pub struct Check {
     pub name: &'static str,
     /// True if nothing is wrong; none if the check was not made.
     pub ok: Option<bool>,
-    /// The finding, or the message of the error.
+    /// The result in words, or the message of the error.
     pub detail: String,
     /// The remedy, or the option that requests the check.
     pub hint: String,
 }
 
 impl Diagnosis {
-    /// Records the result of a check; returns its value.
+    /// Records the result of a check, and returns its value.
     fn note<T>(&mut self, name: &'static str, result: Result<(T, String), Error>) -> Option<T> {
         let (value, ok, detail, hint) = match result {
             Ok((value, detail)) => (Some(value), true, detail, String::new()),
@@ -178,8 +178,8 @@ impl DoctorRequest {
             need("--identity", self.identity.is_some(), identity.is_some()),
             need("--peer", self.peer.is_some(), peer.is_some()),
         ];
-        // This describes the run as far as it is known. Without keys, no stock belongs to this party, but
-        // everything else can be checked.
+        // The program, the request and the keys, as far as they are known. Without keys, no stock belongs to
+        // this party, but everything else can be checked.
         let own = identity.as_ref().map(Identity::public_key);
         let nobody = PublicKey::from_bytes([0; 32]);
         let part = program.as_ref().zip(role).map(|(given, party)| {
@@ -299,7 +299,7 @@ impl DoctorRequest {
                     break met;
                 }
                 tracing::warn!("refused the peer's run, because this is only `brickwork doctor`");
-                // If the peer has gone away, it does not need the reason.
+                // If the peer is gone, it does not need the reason.
                 let _ = met.channel.refuse("this party runs `brickwork doctor`, which begins no run");
             }
         };

@@ -86,7 +86,7 @@ pub struct Error {
     cause: Option<Box<Cause>>,
 }
 
-/// Details of an error, where more than its text is known.
+/// Details of an error that its text does not contain.
 #[derive(Debug)]
 enum Cause {
     /// The peer failed this check.
@@ -355,7 +355,7 @@ impl From<ProtocolError> for Error {
     }
 }
 
-/// The hint if the peer may have gone away to hide a cheat that would have been caught.
+/// The hint if the peer may have gone away to hide a cheat that the next check would detect.
 const DENIABLE_HINT: &str = "a bad connection causes this, and so does a peer that cheats until a check \
                              misses it. The bound holds for one run, and each run that ends like this adds \
                              the same risk: find out why the connection broke before you run again";

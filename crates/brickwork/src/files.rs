@@ -22,7 +22,7 @@ pub const MAX_VALUE_BYTES: u64 = 1 << 30;
 /// Largest key file.
 pub const MAX_KEY_BYTES: u64 = 64 << 10;
 
-/// Bytes that are read before the next check whether to stop.
+/// The number of bytes that are read before the next check for a request to stop.
 const PIECE: u64 = 16 << 20;
 
 /// Reads all of `source`, unless it is longer than `limit`, because a device or a pipe may never end.
@@ -164,7 +164,7 @@ pub fn write_secret(path: &Path, secret: &str) -> Result<(), Error> {
 /// such a file.
 ///
 /// # Errors
-/// The place and the kind of the mistake. It contains nothing of the text, which may hold a secret.
+/// The place and the kind of the mistake. This text contains no part of the file, which may hold a secret.
 pub fn toml<T: DeserializeOwned>(path: &Path, private: bool, hint: &str) -> Result<T, Error> {
     let text = text(path, private)?;
     toml::from_str(&text).map_err(|e| {
@@ -248,7 +248,7 @@ fn exposed(mode: u32, owner: u32, me: u32) -> Result<(), (&'static str, &'static
     }
 }
 
-/// Opens a file with secrets to append to it; a new one can be read only by its owner.
+/// Opens a file with secrets to append to it. If it is new, only its owner can read it.
 pub fn append_private(path: &Path) -> Result<File, Error> {
     let file = private::options().append(true).create(true).open(path);
     let file = file.map_err(|e| Error::cannot_write(path, &e))?;

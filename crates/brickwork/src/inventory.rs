@@ -1,4 +1,5 @@
-//! The contents and the history of a store, for people and for programs. Neither holds a secret.
+//! The contents and the history of a store, for people and for programs. Neither the contents nor the history
+//! contains a secret.
 
 use std::fmt;
 use std::path::Path;
@@ -57,7 +58,7 @@ pub struct FailedAttempts {
     pub security: u32,
     /// The base-2 logarithm of the sum of their risks.
     pub bound_log2: f64,
-    /// The sum up to which new stock is begun.
+    /// New stock is begun while the sum does not exceed this bound.
     #[serde(skip)]
     most: Security,
 }
@@ -152,17 +153,17 @@ pub enum LogEntry {
     Fill { job: String, step: u32, of: u32, risk: String, workers: u32 },
     /// The peer may have seen something of the step.
     Exposed,
-    /// The step's items are stored.
+    /// The items of the step are stored.
     Stored,
     /// The step is completed.
     Made,
-    /// A program takes items.
+    /// A program takes items of the stock.
     Use { program: String, taken: Vec<TakenOfBatch> },
     /// Items cannot be read.
     Damaged { items: Vec<DamagedOfBatch> },
     /// The peer has the same log.
     Confirmed,
-    /// Nothing can be taken any more.
+    /// Nothing can be taken from the epoch any more.
     Burned { why: String },
     /// Makers have the secrets of the epoch.
     Lent,

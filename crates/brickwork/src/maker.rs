@@ -1,9 +1,9 @@
-//! Makers: workers of `brickwork preprocess --workers` on other machines of the same party; also the call to
-//! them.
+//! Makers: workers of `brickwork preprocess --workers` on other machines of the same party. This module also
+//! calls makers.
 //!
 //! Both communicate over TLS with pinned keys, as with a peer: the maker has its own key, and knows its
 //! party's key. The party's own key is sent over this connection, because the maker needs it to connect to
-//! the peer. So the key is not stored on a second disk. Before that, both compare their versions.
+//! the peer. So the key is not stored on a second disk. Before the key is sent, both compare their versions.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -113,7 +113,7 @@ fn same(met: &Met) -> Result<(), ProtocolError> {
     }
 }
 
-/// The coordinator that calls its makers, and the work.
+/// The data with which a coordinator calls its makers, and the work that they do.
 pub(crate) struct Caller<'c> {
     pub identity: &'c Identity,
     pub pem: &'c str,
@@ -126,8 +126,8 @@ impl Caller<'_> {
     /// Calls a maker. The maker immediately connects to the peer's worker, or waits for it.
     ///
     /// # Errors
-    /// If the maker cannot be reached, or has another key or another release. Nothing secret has been sent
-    /// then.
+    /// If the maker cannot be reached, or has another key or another release. Before such an error, nothing
+    /// secret has been sent.
     pub fn call(&self, maker: &Hired, connect: Option<String>) -> Result<Channel, Error> {
         let Caller { identity, pem, peer, role, resources: Resources { lanes, timeout, .. } } = *self;
         let options = tls::EndpointOptions { party: Party::Garbler, lanes: 1, timeout };

@@ -72,7 +72,7 @@ pub struct RunOptions {
 pub fn from_json<T: DeserializeOwned>(json: &str) -> Result<T, Error> {
     serde_json::from_str(json).map_err(|error| {
         let text = error.to_string();
-        // The place in the text is of no use to somebody who wrote none.
+        // The line and column are of no use to a caller who wrote no text.
         let text = text.rsplit_once(" at line ").map_or(&text[..], |(text, _)| text);
         let text = text.replace("unknown field", "there is no option");
         Error::usage(text, "`brickwork COMMAND --help` describes the options of these names")

@@ -16,8 +16,8 @@ pub fn of_json(why: &serde_json::Error) -> String {
     placed(line, column, text.strip_suffix(&place).unwrap_or(&text))
 }
 
-/// Returns a message with only the end of the parser's message, which names the expected type. The rest may
-/// contain the text.
+/// Returns a message with only the end of the parser's message, which names the expected type. The beginning
+/// may contain a part of the text.
 fn placed(line: usize, column: usize, message: &str) -> String {
     let what = match (message.strip_prefix("missing field "), message.rsplit_once(", expected ")) {
         (Some(name), _) => format!("{name} is missing"),

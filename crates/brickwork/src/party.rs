@@ -58,7 +58,7 @@ enum Transport {
 
 /// A party of a computation: its role and key, its peer, and its connection.
 ///
-/// Both parties must name the same security, and accept a protocol in common. A run ends the connection, and
+/// Both parties must name the same security, and at least one common protocol. A run ends the connection, and
 /// the next run makes another connection, except over a [connection of the caller's](Party::over).
 ///
 /// ```
@@ -344,7 +344,7 @@ impl Party {
         };
         check_stocked_session(&request)?;
         let (keys, mut place, _) = self.reach()?;
-        // No protocol of the store's that this party does not accept.
+        // The session must not take a protocol of the store that this party does not accept.
         let ways = request.from_stock(Some(&store), &ordered(role, keys))?;
         let protocol = ways.requests[0].parameters.protocol;
         let channel = place.meet_alike(&digest(&request, protocol, &[]))?;
@@ -354,8 +354,8 @@ impl Party {
         Ok(Session::from_stock(role, protocol, line))
     }
 
-    /// Begins a session without a store: everything that these programs take is made now, and is held in
-    /// memory. Each may run as often as the number beside it says. The protocol is DUPLO unless one is named.
+    /// Begins a session without a store. All items that these programs take are made now, and are kept in
+    /// memory. The number beside a program limits its runs. The protocol is DUPLO unless one is named.
     ///
     /// # Errors
     /// An error of usage if the protocol has no sessions without a store, and any error of the network or of
@@ -435,7 +435,7 @@ impl Party {
     fn reach(&mut self) -> Result<([PublicKey; 2], Route<'_>, &Identity), Error> {
         let nobody = PublicKey::from_bytes([0; 32]);
         let keys = match (&self.line, self.peer) {
-            // No key protects a connection of the caller's. A store needs the two keys even so, because it
+            // A caller's connection is not protected by keys. A store needs both keys even so, because it
             // belongs to them.
             (Some(Transport::Own(_)), None) if self.store.is_none() => [nobody; 2],
             _ => [self.identity.public_key(), self.peer_key()?],
@@ -596,7 +596,7 @@ pub fn run_local(
         (garbler.join().unwrap_or_else(|_| Err(Error::fault("the garbler's thread panicked"))), evaluator)
     });
     match (garbler, evaluator) {
-        // A party that fails closes the connection, so the other party only has an error of the network.
+        // A party that fails closes the connection, so the other party only gets an error of the network.
         (Err(error), Err(other)) if error.kind() == ErrorKind::Network => Err(other),
         (garbler, evaluator) => Ok([garbler?, evaluator?]),
     }

@@ -179,7 +179,7 @@ pub struct StockMade {
 }
 
 impl StockMade {
-    /// Returns the text for people, if they want it without the phases.
+    /// Returns the text for the user; with `quiet`, without the phases.
     pub fn text(&self, quiet: bool) -> String {
         let mut text = self.steps.iter().map(|step| format!("in stock: {step}\n")).collect::<String>();
         if self.resumed > 0 {
@@ -233,7 +233,7 @@ impl PreprocessOptions {
     /// Returns the file with this party's key.
     ///
     /// # Errors
-    /// An error of usage if none is named.
+    /// An error of usage if no file is named.
     pub fn identity(&self) -> Result<&Path, Error> {
         self.shared.key_file()
     }

@@ -14,8 +14,8 @@ use crate::failure::Error;
 use crate::program::Program;
 use crate::values::{Inputs, Outputs};
 
-/// A session with the peer, on the stores of both parties, or on items that were made when it began. It is
-/// over after an error.
+/// A session with the peer, on the stores of both parties, or on items that were made when it began. It
+/// cannot be used after an error.
 ///
 /// A step can keep a value on wires that neither party can read, and a later step of the session can use it.
 /// `duplo` and `authenticated` keep values.
@@ -64,7 +64,8 @@ pub struct Session {
     protocol: Protocol,
     /// Absent after an error: the data of this session is not used again.
     line: Option<SessionLine>,
-    /// How often each program may still run, by its digest, if the session began with a list of programs.
+    /// If the session began with a list of programs: for each program, by its digest, the number of runs that
+    /// are left.
     left: Option<Vec<([u8; 32], u32)>>,
 }
 
@@ -156,8 +157,8 @@ impl Session {
     ///
     /// # Errors
     /// An error of input if a value is missing or does not fit, or a name is unknown; one of usage if the
-    /// program has run as often as it may. Then nothing has begun. Those of the protocol and of the store end
-    /// the session.
+    /// program has run as often as it may. After such an error the session can continue. Also errors of the
+    /// protocol and of the store, which end the session.
     pub fn step(
         &mut self,
         program: &Program,
@@ -240,7 +241,7 @@ impl Session {
         self.process.check().map_err(|_| Session::forked())
     }
 
-    /// Takes the line, which a failed step does not give back.
+    /// Takes the connection, which a failed step does not give back.
     fn take(&mut self) -> Result<SessionLine, Error> {
         self.here()?;
         self.line.take().ok_or_else(Session::over)
@@ -265,7 +266,8 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         if !self.process.is_here() {
-            // This would close the store and the connection, which the first process still uses.
+            // Dropping the connection would close the store and the connection, which the first process still
+            // uses.
             std::mem::forget(self.line.take());
         }
     }

@@ -124,7 +124,7 @@ impl StoreRequest {
                     brickwork_base::stop::check().map_err(ProtocolError::from)?;
                     std::thread::sleep(Duration::from_millis(50));
                 }
-                // Another process uses the store; this may end before the time is over.
+                // Another process uses the store; it may end before the time is over.
                 Err(ProtocolError::Busy(why)) => return Err(Error::machine(why, OPEN_HINT)),
                 opened => return opened.map_err(not_opened),
             }
@@ -164,7 +164,7 @@ impl StoreRequest {
         Store::view(&self.store, &self.key()?).map_err(not_opened)
     }
 
-    /// Returns an existing store for viewing, and none if the first run would make it.
+    /// Returns an existing store for viewing, and `None` if the first run would make the store.
     ///
     /// # Errors
     /// As [`StoreRequest::open`].
@@ -239,7 +239,7 @@ mod tests {
         ends.join().unwrap();
     }
 
-    /// A request that a program writes as text may leave out what has a default, and has no unknown names.
+    /// The request in a text may leave out fields with a default, and must not contain unknown names.
     #[test]
     fn unknown_names_are_refused() {
         let request: StoreRequest = serde_json::from_str(r#"{ "store": "stock", "max_age": 7 }"#).unwrap();

@@ -73,7 +73,7 @@ pub fn explained(why: &io::Error) -> (String, &'static str) {
             _ => return (without_number(&why.to_string()), "check the path, its permissions and its disk"),
         },
     };
-    // An error with a message of its own tells more than the text for its kind.
+    // The error has a message of its own, which tells more than the text for its kind.
     let own = why.raw_os_error().is_none() && why.get_ref().is_some();
     (if own { why.to_string() } else { what.to_owned() }, hint)
 }

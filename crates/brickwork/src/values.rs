@@ -234,7 +234,7 @@ impl Number {
             (false, false) => used <= width,
             (true, false) => false,
             (false, true) => used < width,
-            // Among numbers of `width` bits, only -2^(width - 1) has a magnitude of `width` bits.
+            // A negative number of `width` bits has a magnitude of fewer bits, except -2^(width - 1).
             (true, true) => used < width || used == width && is_power,
         };
         if !fits {
@@ -259,7 +259,7 @@ impl Number {
         let magnitude = match negative {
             false => digits(bits),
             true => {
-                // The magnitude of a negative number: all bits inverted, plus one.
+                // The magnitude of a negative number: all bits are inverted, then one is added.
                 let mut carry = true;
                 let turned = bits.iter().map(|bit| {
                     let digit = !bit ^ carry;

@@ -68,7 +68,7 @@ fn the_protocol_is_one_that_both_accept() {
     }
 }
 
-/// Without a name, no protocol runs that is only secure against a peer that follows it.
+/// Parties that name no protocol run no protocol that is insecure against a cheater.
 #[test]
 fn without_a_word_no_protocol_runs_that_a_cheater_breaks() {
     for (garblers, evaluators) in [

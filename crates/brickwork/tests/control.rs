@@ -16,7 +16,7 @@ fn program() -> Program {
     Program::from_source("p.wir", text).unwrap()
 }
 
-/// Runs both parties with these options, so many times side by side.
+/// Runs both parties with these options, this many times at once.
 fn run(options: &str, times: usize, control: &Control) -> Result<[PartyRun; 2], Error> {
     let options: RunOptions = from_json(options)?;
     let (program, request) = (program(), options.request()?);

@@ -63,7 +63,8 @@ fn a_small_memory_changes_no_output_and_no_byte() {
         })
     };
     let in_memory = with(u64::MAX);
-    // With 0 everything lies in files; with 1 MiB some of the corrections, and no tables, lie in memory.
+    // With a limit of 0, everything lies in files. With 1 MiB, some of the corrections and no tables lie in
+    // memory.
     assert_eq!(with(0), in_memory);
     assert_eq!(with(1 << 20), in_memory);
 }

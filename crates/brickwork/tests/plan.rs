@@ -451,14 +451,14 @@ fn semi_honest_bytes_and_rounds_from_stock_are_as_predicted() {
     fill(total - 1000);
     let _ = check(aes::aes_128().unwrap(), 300, 1, Lacking::Refuse);
     let left = check(wires(Party::Evaluator, 40_000, Recipient::Evaluator), 3, 1, Lacking::Refuse);
-    // This run takes all OTs that are left. The next one finds none, and burns the used epochs.
+    // This run takes all OTs that are left. The next run finds none, and burns the used epochs.
     let _ = check(wires(Party::Evaluator, left as u32, Recipient::Garbler), 1, 1, Lacking::Refuse);
     let _ = check(wires(Party::Garbler, 5, Recipient::Evaluator), 1, 1, Lacking::Make);
     let _ = check(wires(Party::Garbler, 5, Recipient::Evaluator), 1, 1, Lacking::Make);
 }
 
-/// Programs without slots are predicted, too: with no input of one of the parties, and with many OTs. Many
-/// OTs too.
+/// The predictions also hold for programs without slots: without inputs of one of the parties, and with many
+/// OTs.
 #[test]
 fn those_of_programs_without_slots_too() {
     for (party, width) in [(Party::Garbler, 5), (Party::Evaluator, 5), (Party::Evaluator, 64 * 128 + 1)] {
@@ -466,8 +466,8 @@ fn those_of_programs_without_slots_too() {
     }
 }
 
-/// Larger programs are predicted, too: their messages have many frames over several lanes, and their
-/// commitments need more than one message of corrections.
+/// The predictions also hold for larger programs: their messages have many frames over several lanes, and
+/// their commitments need more than one message of corrections.
 #[test]
 fn those_of_larger_programs_too() {
     let aes = aes::aes_128().unwrap();

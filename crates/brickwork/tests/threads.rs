@@ -206,8 +206,8 @@ fn duplo_talks_on_its_own_thread_from_stock_on_disk() {
 fn the_other_protocols_talk_on_their_own_thread() {
     let program = Arc::new(aes::aes_128().unwrap());
     let job = job(&program, TABLE_MEMORY);
-    // Calls the garbler and the evaluator of every protocol. Their parameters differ after channel, job and
-    // input.
+    // Calls the garbler and the evaluator of every protocol. The parameters of these functions differ after
+    // channel, job and input.
     macro_rules! runs {
         ($($protocol:ident $given:tt)*) => {
             $(runs!(@ $protocol $given);)*

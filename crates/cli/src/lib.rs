@@ -103,7 +103,7 @@ pub fn execute_with<C: Subcommand>(
     });
     match done.and_then(|report| Ok(print(&report.text(cli.json)).map(|()| report.exit)?)) {
         Ok(exit) => exit,
-        // The flag may be among the words for another program.
+        // The flag `--json` may be among the arguments of another program.
         Err(failure) => fail(failure, json_is_asked()),
     }
 }
@@ -128,8 +128,8 @@ fn json_is_asked() -> bool {
     system::words().iter().any(|argument| argument == "--json")
 }
 
-/// A damaged index makes the database panic, which the store turns into an error. So the panic itself is not
-/// printed.
+/// A damaged index makes the database panic; the store turns this panic into an error. So the panic itself is
+/// not printed.
 fn print_no_caught_panic() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| match render::terminal::is_json() {

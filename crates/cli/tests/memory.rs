@@ -13,8 +13,8 @@ use brickwork_kernels::LargePages;
 #[global_allocator]
 static MEMORY: LargePages = LargePages::new();
 
-/// A pattern from which a number is computed that is nowhere in this program: each digit of the number is
-/// larger by one.
+/// A pattern that gives the number if one is added to each of its digits. The number itself is nowhere in
+/// this program.
 const NEARLY: &[u8] = b"2030481542";
 
 fn digits() -> impl Iterator<Item = u8> {
@@ -92,7 +92,7 @@ fn inputs_do_not_stay_as_text() {
         assert_eq!(wrong.is_none(), is_right, "{input}: {wrong:?}");
         assert_eq!(found(), 0, "{input}");
     }
-    // First the test shows that it would find the number.
+    // First the test shows that it can find the number.
     let text: String = digits().map(char::from).collect();
     assert!(found() > 0 && text.len() == NEARLY.len());
 }

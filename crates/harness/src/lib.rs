@@ -21,11 +21,11 @@ use brickwork_primitives::ot::base::SeriesKeys;
 use brickwork_protocol::{Observer, Report, SessionProtocol};
 use brickwork_wire::{Channel, Tag, memory_pair};
 
-/// A run takes a fraction of a second; a party waits for a message for at most a minute, so this time tells a
-/// hanging party.
+/// The longest time of a run in seconds. A run takes a fraction of a second, and a party waits for a message
+/// for at most a minute. So a longer run means that a party hangs.
 const PATIENCE: Duration = Duration::from_secs(50);
 
-/// Every byte of the seeds of a challenge that a test knows in advance.
+/// Every byte of the seeds of a challenge, which a test knows in advance.
 pub const SEED: u8 = 0x5e;
 
 /// Returns a party's keys of the base OTs. A dealer draws the keys of both parties, which is faster than base
@@ -173,10 +173,10 @@ pub struct JudgedRun<P: SessionProtocol> {
 
 impl<P: JudgedProtocol> JudgedRun<P> {
     /// Returns how the run ended for the honest party, after checks of the rules for all runs. The honest
-    /// party sent the beginning of an honest transcript, and nothing after it noticed the cheat, least of all
-    /// a message that depends on an output. The cheater sees a closed connection and nothing else. If the
-    /// honest party noticed nothing, or recovered, it sent a whole honest transcript. ([`play`] has checked
-    /// that no party panics or hangs.)
+    /// party sent the beginning of an honest transcript. After it noticed the cheat, it sent nothing, in
+    /// particular no message that depends on an output. The cheater sees a closed connection and nothing
+    /// else. If the honest party noticed nothing, or recovered, it sent a whole honest transcript. ([`play`]
+    /// has checked that no party panics or hangs.)
     ///
     /// # Errors
     /// The broken rule.
@@ -209,9 +209,9 @@ impl<P: JudgedProtocol> JudgedRun<P> {
         }
     }
 
-    /// Returns whether a party that noticed a cheat has sent all its messages, or an evaluator the labels of
-    /// the garbler's outputs. An exception is a garbler whose last message leaves before the evaluator's last
-    /// message arrives, because it notices an error there only at the end.
+    /// Returns whether a party that noticed a cheat has sent all its messages, or whether an evaluator has
+    /// sent the labels of the garbler's outputs. An exception is a garbler that sends its last message before
+    /// the evaluator's last message arrives, because this garbler notices an error only at the end.
     fn said_too_much(&self, victim: Party, ending: Ending) -> bool {
         let is_output =
             |event: &PartyAction| matches!(event, PartyAction::Sent(tag, _) if *tag == P::OUTPUT_LABELS);
@@ -224,7 +224,7 @@ impl<P: JudgedProtocol> JudgedRun<P> {
     }
 }
 
-/// The actions of honest parties, by a key of the run; each run is played once.
+/// The actions of honest parties, by the key of a run; each run is executed once.
 pub struct HonestActions<K>(Mutex<Vec<(K, [Vec<PartyAction>; 2])>>);
 
 impl<K> HonestActions<K> {
@@ -241,7 +241,7 @@ impl<K> Default for HonestActions<K> {
 }
 
 impl<K: PartialEq> HonestActions<K> {
-    /// Returns the actions of both parties in the run of this key; plays the run at its first use.
+    /// Returns the actions of both parties in the run with this key; executes the run at its first use.
     ///
     /// # Panics
     /// If the run fails, gives wrong outputs or recovers.

@@ -4,7 +4,7 @@ use brickwork_plan::{KNOWN_KERNELS, Machine, Measure, WorkKind, measure};
 use brickwork_primitives::cost::{Primitives, probe};
 
 /// Measures this machine for a protocol and checks the result. Every kind of work has a unique name and takes
-/// some time, on this machine and on the machines in the tables. A run's time `beyond` the sum of its parts
+/// some time, on this machine and on the machines in the tables. The time `beyond` the sum of a run's parts
 /// may be 0.
 ///
 /// # Panics

@@ -35,7 +35,7 @@ pub fn terms() -> Terms {
     }
 }
 
-/// A folder with a store for each party, removed in the end.
+/// A folder with a store for each party; it is removed when this value is dropped.
 pub struct Stores(tempfile::TempDir);
 
 impl Stores {
@@ -61,7 +61,7 @@ impl Stores {
     }
 
     /// Runs both parties, each on a thread of its own with its store, its end of the connection, and a
-    /// further argument. A party of [`dying`] ends at the death: its store stays as it is, and the other
+    /// further argument. A party of [`dying`] ends when it dies: its store stays as it is, and the other
     /// party finds the connection closed.
     ///
     /// # Panics
@@ -88,7 +88,7 @@ impl Stores {
     /// batches. Calls `look` for each epoch of the protocol.
     ///
     /// # Panics
-    /// If the parties differ, or a store cannot be read.
+    /// If the parties' numbers differ, or a store cannot be read.
     #[track_caller]
     pub fn left<K: ItemKinds>(&self, look: impl Fn(&Inventory)) -> BTreeMap<String, u64> {
         let [garbler, evaluator] = BOTH.map(|party| {
@@ -160,11 +160,11 @@ impl Stores {
     }
 }
 
-/// Checks that a store keeps no key from which a drawn entry of a log follows: the key would tell a
+/// Checks that a store keeps no key from which a drawn entry of a log can be computed: the key would tell a
 /// receiver's choices of that entry.
 ///
 /// # Panics
-/// If the store keeps a key from which a drawn entry follows.
+/// If the store keeps such a key.
 #[track_caller]
 pub fn check_keys_went_forward(store: &Store) {
     for (id, _) in store.epochs().expect("a store that can be read") {
@@ -243,7 +243,7 @@ pub fn misshapen(party: Party, tag: Tag, longer: bool) -> ConnectionEnds {
 /// Checks that a garbler with only a sender of OTs refuses secrets of another version or length.
 ///
 /// # Panics
-/// If they are not, or good ones are.
+/// If the garbler does not refuse them, or refuses valid ones.
 pub fn check_secrets_of_a_sender<P: StockProtocol<Carried = ()>>() {
     let restored = |secrets: &EpochSecrets| {
         let run = Metered::new::<P>(memory_pair().0, Party::Garbler, Box::new(Unobserved));

@@ -46,7 +46,7 @@ pub mod msg {
     pub const WROTE: Tag = Tag(242);
 }
 
-/// Most bytes of a message.
+/// The largest number of bytes of a message.
 const MAX_BYTES: usize = 128 << 10;
 
 /// The largest number of bytes of an address.
@@ -74,7 +74,7 @@ pub trait JobWorkers {
     /// Waits for news, at most for this time.
     ///
     /// # Errors
-    /// If the workers cannot go on.
+    /// If the workers cannot continue.
     fn news(&mut self, wait: Duration) -> Result<Vec<News>, Error>;
 
     /// Returns the partitions whose results exist.
@@ -125,7 +125,7 @@ impl fmt::Display for JobProgress {
     }
 }
 
-/// The progress that the workers' keeper knows.
+/// The last progress that the object with the workers has received.
 #[derive(Default)]
 struct Told(Option<JobProgress>);
 
@@ -415,7 +415,7 @@ fn compare(party: Party, book: &JobLedger, theirs: &Hello, terms: &JobTerms) -> 
                 book.entries()[..theirs.entries as usize].iter().try_for_each(|entry| state.apply(entry))?;
                 if *state.head() == theirs.head { Ok(()) } else { Err(old_copy("one party's")) }
             }
-            // The leader sends the missing entries; then the heads are compared.
+            // The leader sends the missing entries; then both compare the heads.
             Party::Evaluator => Ok(()),
         },
         Some(_) => Err(old_copy(whose(party == Party::Evaluator))),
@@ -447,7 +447,7 @@ pub fn coordinate(
     }
     let result = run(channel, party, &mut book, theirs as usize, terms, (manner, rerun), workers);
     workers.end();
-    // Everything that a worker saw before its end still counts.
+    // Everything that a worker noticed before its end still counts.
     match is_caught(workers) {
         true => failed(&mut book)?,
         false => result?,
@@ -458,7 +458,7 @@ pub fn coordinate(
         .filter(|(_, stands)| **stands == PartitionState::Done)
         .map(|(partition, _)| partition)
         .collect();
-    // Without workers, this party does not know the folder of the results.
+    // Without workers that run partitions, this party does not know the folder of the results.
     match manner.only_fills {
         true => missing.clear(),
         false => workers.kept()?.iter().for_each(|kept| _ = missing.remove(kept)),

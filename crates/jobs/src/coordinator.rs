@@ -31,7 +31,7 @@ fn orders_of(entry: &JobEntry) -> Vec<WorkerOrder> {
 /// The largest number of entries of one proposal, and so the largest lead of the leader's ledger.
 pub const MAX_PROPOSED: usize = 64;
 
-/// The largest number of news in one message; the rest goes with the next message.
+/// The largest number of news in one message; further news go with the next message.
 pub const MAX_NEWS: usize = 256;
 
 /// The settings of a coordinator.
@@ -175,7 +175,7 @@ impl Leader {
         match book.state {
             LaneState::Filling if both(At::Filled) => Some(JobEntry::Filled { lane }),
             LaneState::Running(partition) if both(At::Done(partition)) => Some(JobEntry::Done { partition }),
-            // A completed lane is not lost.
+            // A lane that has used its stock completely is not lost.
             LaneState::Ready if book.stock == 0 => self.fill(lane, state),
             LaneState::Filling | LaneState::Ready | LaneState::Running(_) if is_lost => {
                 if gone.contains(&Some(WorkerEnding::Stock)) {
@@ -285,7 +285,7 @@ fn due(own: &PartyWorkers, peer: Option<&PartyWorkers>, state: &JobState) -> Vec
             && own.gone(lane, book.attempts).is_none()
             && book.attempts > 0;
         let of_peer = peer.is_some_and(|peer| peer.gone(lane, book.attempts).is_some());
-        // A completed lane frees its resources, also on the disk.
+        // A completed lane frees its resources, including disk space.
         let is_done = book.state == LaneState::Ready && book.stock == 0;
         if is_there && (of_peer || is_done || state.has_failed()) {
             orders.push(WorkerOrder::Stop { lane });
@@ -345,7 +345,8 @@ impl Follower {
                 let is_this = state.lanes().get(*lane as usize).is_some_and(|b| b.attempts == attempt + 1);
                 let is_there = is_this && self.own.gone(*lane, attempt + 1).is_none();
                 if is_there && self.waiting.cancel(*lane) {
-                    // The lane's worker was to connect to a worker that has ended, so it never started.
+                    // The lane's worker should have connected to a worker that has ended, so it never
+                    // started.
                     self.own.unborn.insert(*lane);
                     self.hear(&News::Gone { lane: *lane, attempt: *attempt, cause: WorkerEnding::Stopped });
                     return Vec::new();
@@ -523,7 +524,7 @@ mod tests {
         {
             let (_, before) = begun(&in_doubt(1)[..3]);
             let mut follower = Follower::new(&before, WorkerReports::default(), false);
-            // A worker is running: the last attempt began after this coordinator.
+            // The follower knows of a running worker, so the last attempt began after this coordinator.
             follower.own = PartyWorkers::of(&before, At::Working);
             follower.hear(&News::Gone { lane: 0, attempt: 0, cause });
             in_doubt(1)[3..].iter().for_each(|entry| follower.own.follow(entry));
@@ -572,7 +573,7 @@ mod tests {
         }
     }
 
-    /// A worker that never started has taken nothing, so no log needs to be read.
+    /// If a worker never started, it is known that it has taken nothing, so no log needs to be read.
     #[test]
     fn what_a_worker_took_that_never_was_is_known() {
         let (terms, mut state) = begun(&in_doubt(1));

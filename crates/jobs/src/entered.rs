@@ -111,7 +111,7 @@ pub fn evidence(
     let is_last = matches!(last(directory), Ok(Some(last)) if last == written(attempt, terms));
     match (is_last, seen(store, step)) {
         (true, Ok(Seen { made: true, taken: false })) => Evidence::NotTaken,
-        // A missing or unreadable store may have taken anything.
+        // A missing or unreadable store counts as if stock was taken.
         _ => Evidence::PerhapsTaken,
     }
 }

@@ -6,8 +6,8 @@
 //! is begun uses a part of the promise**. So a party that dislikes a challenge and breaks off has used that
 //! part. The partitions: **a partition is claimed before its lane starts it**. **Once stock may have been
 //! taken for a partition, the partition does not run again.** The partition is in doubt until the users of
-//! both parties decide otherwise. The reason: a run that broke off after its inputs may have shown the peer
-//! an output, and a run with another input would show another output.
+//! both parties decide otherwise. The reason: a run that broke off after it received its inputs may have
+//! shown the peer an output. A second run with another input would show the peer another output.
 
 use std::collections::BTreeMap;
 
@@ -116,7 +116,7 @@ pub enum LaneState {
     Ready,
     /// The lane runs a partition.
     Running(Partition),
-    /// The lane is lost.
+    /// The lane is lost, with or without stock.
     Lost {
         /// True if there may be stock with which it can continue.
         filled: bool,
@@ -280,7 +280,8 @@ impl JobState {
                 self.shares
             )));
         }
-        // At most the lane's part by the terms: otherwise a peer could make this party make more stock.
+        // The number is at most the lane's part according to the terms: otherwise a peer could make this
+        // party make more stock.
         if partitions == 0 || partitions as usize > self.partitions.len().div_ceil(self.lanes.len()) {
             return Err(out_of_order(
                 "the stock must be for at least one partition, and for no more than a lane's part of the job",
@@ -400,8 +401,8 @@ impl JobState {
         })
     }
 
-    /// Returns the base-2 logarithm of the bound on a cheater's success in everything that was begun, for a
-    /// promise of `security` bits: the used parts. The logarithm is minus infinity if no part was used.
+    /// Returns the base-2 logarithm of the bound on a cheater's success in all stocks that were begun, for a
+    /// promise of `security` bits. The logarithm is minus infinity if no part was used.
     pub fn bound_log2(&self, security: u32) -> f64 {
         (f64::from(self.spent) / f64::from(self.shares)).log2() - f64::from(security)
     }
@@ -440,7 +441,8 @@ mod tests {
         let [filled, lost] = [JobEntry::Filled { lane: 0 }, JobEntry::Lost { lane: 0 }];
         let [done, free] = [JobEntry::Done { partition: 0 }, JobEntry::Free { partition: 0 }];
         let [doubt, rerun] = [JobEntry::Doubt { partition: 0 }, JobEntry::Rerun { partition: 0 }];
-        // An unknown lane, another attempt, stock for nothing, and more than half of three partitions.
+        // The entries have an unknown lane, another attempt, stock for no partition, and stock for more than
+        // half of three partitions.
         refuses(&state, &[&fill(2, 0, 1), &fill(0, 1, 1), &fill(0, 0, 0), &fill(0, 0, 3), &filled, &lost]);
         refuses(
             &state,
@@ -465,7 +467,7 @@ mod tests {
         state.apply(&fill(1, 0, 2)).unwrap();
         state.apply(&JobEntry::Filled { lane: 1 }).unwrap();
         refuses(&state, &[&claim(0, 1), &claim(1, 1)]);
-        // After three stocks, one for each lane and one for the retry, no other one begins.
+        // After three stocks, one for each lane and one for the retry, no further stock begins.
         state.apply(&JobEntry::Lost { lane: 1 }).unwrap();
         assert_eq!((state.spent(), state.shares()), (3, 3));
         refuses(&state, &[&fill(1, 1, 1)]);

@@ -110,7 +110,8 @@ impl JobLedger {
             entries.push(entry);
             good += length;
         }
-        // No party has acted on an incomplete entry, and only the last entry can be incomplete.
+        // No party has acted on an incomplete entry. Only the last entry can be incomplete, so a longer
+        // remainder means damage.
         if rest.len() - good >= 4 + MAX_ENTRY_BYTES + 32 {
             return Err(damaged(&path, "an entry in the middle of the ledger cannot be read"));
         }
@@ -273,11 +274,11 @@ mod tests {
             ends.push(std::fs::metadata(&path).unwrap().len() as usize);
         }
         let whole = std::fs::read(&path).unwrap();
-        // A disk that failed may have written anything.
+        // A disk that failed may have written any bytes.
         book.poisoned = true;
         assert!(matches!(book.append(&[JobEntry::Failed]), Err(Error::Resource(_))));
         drop(book);
-        // No disk tears an entry so that it says a greater length than any entry has.
+        // A disk that tears an entry cannot increase its length beyond that of any valid entry.
         let mut longer = whole.clone();
         longer[ends[story().len() - 1]] = MAX_ENTRY_BYTES as u8 + 1;
         std::fs::write(&path, &longer).unwrap();

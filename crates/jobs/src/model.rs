@@ -147,7 +147,7 @@ enum Act {
 }
 
 impl Act {
-    /// Returns the process as a bit in a set of 64; none for a fault.
+    /// Returns the process as a bit in a set of 64; zero for a fault.
     fn bit(self) -> u64 {
         match self {
             Act::Coordinators => 1,
@@ -652,9 +652,9 @@ fn the_search_finds_what_goes_wrong() {
     }
 }
 
-/// The uses of a party's stock while the peer's coordinator sends anything.
+/// An honest party, whose stock must not be taken twice while the peer's coordinator sends anything.
 struct Honest {
-    /// By lane: the work of its worker, if there is one.
+    /// For each lane, the attempt and the partition of its worker, if there is a worker.
     workers: Vec<Option<(u32, Option<Partition>)>>,
     taken: Vec<u32>,
     consents: Vec<u32>,
@@ -700,7 +700,7 @@ impl Honest {
         news
     }
 
-    /// An event of a worker that nobody ordered.
+    /// Makes an event of a worker that nobody ordered.
     fn happens(&mut self, rng: &mut brickwork_base::random::Rng) -> Option<News> {
         let lane = rng.below(self.workers.len() as u64) as LaneNumber;
         let (attempt, runs) = self.workers[lane as usize]?;
@@ -757,7 +757,7 @@ fn row_16_a_leader_that_lies_makes_nothing_run_twice() {
             }
             if rng.below(40) == 0 {
                 let partition = rng.below(3) as Partition;
-                // The user consents once for each permitted use.
+                // The user consents once to each permitted further use.
                 honest.consents[partition as usize] += 1;
                 follower.hear(&News::Consent { partition });
             }

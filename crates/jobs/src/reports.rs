@@ -113,7 +113,7 @@ impl OwnReports {
             match read(job, bytes) {
                 Some(news) => _ = said.hear(&news),
                 // Each report is durable before the next one begins. If the disk fails in the middle of a
-                // report, its rest may be empty.
+                // report, the remaining bytes may be empty.
                 None if good + 1 == words.len() && bytes.ends_with(&[0; 8]) => break,
                 None => return Err(damaged("a report in it cannot be read")),
             }

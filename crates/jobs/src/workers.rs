@@ -22,12 +22,13 @@ pub enum WorkerEnding {
     Stopped,
 }
 
-/// The facts about a partition in the log of a lane's stock.
+/// The facts that the log of a lane's stock shows about a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Evidence {
     /// Nothing was taken for the partition: no input has been used with any stock.
     NotTaken,
-    /// Something was taken, or this is unknown because the stock is gone or another process uses it.
+    /// Stock was taken for the partition, or this is unknown because the stock is gone or another process
+    /// uses it.
     PerhapsTaken,
 }
 
@@ -130,7 +131,7 @@ pub enum WorkerOrder {
     },
 }
 
-/// The state of a worker, as far as a coordinator knows.
+/// The state of a worker, as far as a coordinator knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum At {
     #[default]
@@ -146,7 +147,7 @@ pub(crate) enum At {
 pub(crate) struct PartyWorkers {
     /// By lane: the attempt, and its state.
     at: Vec<(u32, At)>,
-    /// By lane: the log's fact about the lane's last partition.
+    /// For each lane, the fact that the log shows about the lane's last partition.
     found: BTreeMap<LaneNumber, (Partition, Evidence)>,
     pub(crate) consents: BTreeSet<Partition>,
     /// True if a check failed at a worker, in any attempt; never reset.
@@ -210,7 +211,7 @@ impl PartyWorkers {
             News::Found { lane, attempt, partition, evidence }
                 if self.at.get(*lane as usize).is_some_and(|(last, _)| last == attempt) =>
             {
-                // A report that stock may be taken is never reversed.
+                // Once it is known that stock may have been taken, this fact does not change.
                 let known = self.found.entry(*lane).or_insert((*partition, *evidence));
                 if known.0 != *partition || *evidence == Evidence::PerhapsTaken {
                     *known = (*partition, *evidence);

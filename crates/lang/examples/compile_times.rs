@@ -1,6 +1,6 @@
 //! Measures compile time and memory of large programs: `cargo run --release -p brickwork-lang --example
-//! compile_times [NAME]`. The memory is the peak of the process so far, so give a name to measure one program
-//! alone.
+//! compile_times [NAME]`. The memory is the peak of the process so far, so measure one program alone by its
+//! NAME.
 
 use std::time::Instant;
 

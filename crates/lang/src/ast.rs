@@ -292,7 +292,7 @@ pub struct TypeRef {
     pub dims: Vec<Expr>,
 }
 
-/// A pragma's request about a function.
+/// A request that a pragma makes about a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FunctionPragma {
     /// Calls from `main` are part of `main`.

@@ -12,7 +12,7 @@ use crate::source::{Position, SourceMap, SourceSpan};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The source is not compiled.
+    /// The source has a mistake and is not compiled.
     Error,
     /// The source is compiled, but probably has a mistake.
     Warning,
@@ -137,7 +137,7 @@ impl Sink {
     }
 }
 
-/// The largest number of bytes before a place on its line with which the line is still shown.
+/// If a place has more than this number of bytes before it on its line, the line is not shown.
 const MAX_COLUMNS: usize = 4096;
 
 /// The number of characters that are shown of a longer line.
@@ -206,7 +206,7 @@ impl Diagnostics {
         self.list.is_empty()
     }
 
-    /// Returns whether there is an error among them.
+    /// Returns whether there is an error among the diagnostics.
     pub fn has_errors(&self) -> bool {
         self.list.iter().any(|d| d.severity == Severity::Error)
     }
@@ -295,7 +295,7 @@ impl Diagnostics {
     }
 }
 
-/// Writes one line for each: `file:line:column: error: message`.
+/// Writes one line for each diagnostic: `file:line:column: error: message`.
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, d) in self.list.iter().enumerate() {

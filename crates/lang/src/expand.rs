@@ -173,7 +173,8 @@ impl Expander<'_> {
         match item {
             Item::Define(name, body) => {
                 let size = self.expr(body);
-                // While a definition is expanded, its body is broken, which reports no second error.
+                // While a definition is expanded, its body is broken, so a use of itself reports no second
+                // error.
                 let body = Rc::new(std::mem::replace(body, Expr::new(ExprKind::Broken, name.span)));
                 self.defines
                     .insert(Rc::clone(&name.name), Define { body, nodes: size.nodes, height: size.deepest });

@@ -60,8 +60,8 @@ impl std::ops::Not for GraphBit {
     }
 }
 
-/// Two operands. Their order tells the kind: an AND has the older operand first, and an XOR the newer one. A
-/// leaf has the same operand twice.
+/// Two operands. The order of the operands tells the kind: an AND has the older operand first, and an XOR has
+/// the newer operand first. A leaf has the same operand twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Node {
     a: GraphBit,
@@ -79,8 +79,8 @@ pub enum NodeKind {
     And(GraphBit, GraphBit),
 }
 
-/// The largest size of the table of known nodes: 64 MiB. It finds all of up to eight million nodes; of larger
-/// circuits, it finds the recent ones.
+/// The largest size of the table of known nodes: 64 MiB. The table finds all nodes if there are at most eight
+/// million. In larger circuits it finds the recent nodes.
 const MAX_TABLE: usize = 1 << 24;
 /// The number of table positions in which a node can be.
 const PROBES: usize = 8;
@@ -180,7 +180,7 @@ impl Graph {
                 return Ok(index);
             }
         }
-        // All positions are taken, so the new node replaces one of them.
+        // All positions are in use, so the new node replaces one of them.
         Err((start + (start >> 8) % PROBES) & mask)
     }
 

@@ -35,9 +35,9 @@ pub enum ExKind {
     Read(VariablePart),
     /// A part of a value.
     Part(Box<Ex>, Vec<PartStep>),
-    /// An assignment to a place. Its value is the new content.
+    /// An assignment to a place. The value of the expression is the new content.
     Assign(VariablePart, Box<Ex>),
-    /// `x++` or `x--`, which changes the place. Its value is the old content.
+    /// `x++` or `x--`, which changes the place. The value of the expression is the old content.
     Step {
         /// The changed place.
         place: VariablePart,
@@ -50,7 +50,8 @@ pub enum ExKind {
         op: BinaryOp,
         /// True if the operation is signed.
         signed: bool,
-        /// The width to which operands are brought. Without one, it is the larger of their widths.
+        /// The width to which operands are brought. If no width is given, it is the larger of the operands'
+        /// widths.
         width: Option<u32>,
         /// The operands.
         operands: Box<(Ex, Ex)>,
@@ -64,7 +65,7 @@ pub enum ExKind {
         /// The operands.
         operands: Box<(Ex, Ex)>,
     },
-    /// The second value if the condition, which is first, holds, and otherwise the third.
+    /// If the first value, which is the condition, holds, the second value; otherwise the third value.
     Choice(Box<[Ex; 3]>),
     /// A number, brought to the width of this expression's type.
     Convert(Box<Ex>),
@@ -194,8 +195,8 @@ pub struct Func {
     pub ret: ExprType,
     /// The number of bits of each variable.
     pub vars: Vec<u32>,
-    /// The statements. Every path ends with a `return`, unless the function is `void`. An empty body returns
-    /// zeros.
+    /// The statements. Every path ends with a `return`, unless the function is `void`. A function with an
+    /// empty body returns zeros.
     pub body: Vec<St>,
     /// The called functions, each once, with the place of a call.
     pub calls: Vec<(usize, SourceSpan)>,
@@ -259,7 +260,7 @@ impl Shared {
         let width = types.width(&self.ty) as usize;
         let largest = match &self.sharing {
             Sharing::Xor | Sharing::Sum => vec![true; width],
-            // The modulus is odd or even, but never 0, so its bits below the lowest that is set become ones.
+            // The modulus may be odd or even, but is not 0. So the bits below its lowest set bit become ones.
             Sharing::Modulo(m) => {
                 let lowest = m.iter().take_while(|bit| **bit == GraphBit::ZERO).count();
                 (0..width).map(|i| i < lowest || i > lowest && m[i] == GraphBit::ONE).collect()

@@ -142,7 +142,7 @@ pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
         } else if byte.is_ascii_digit() {
             at = run(at, |b| b.is_ascii_digit());
             let (mut digits, mut base) = (&bytes[start..at], 10);
-            // A name directly after a number is a token of its own, unless the number is in another base.
+            // A name directly after a number is a token of its own, unless the number has another base.
             if digits == b"0" && matches!(bytes.get(at), Some(b'x' | b'X' | b'b' | b'B' | b'o' | b'O')) {
                 base = if bytes[at] == b'x' { 16 } else { 2 };
                 let end = run(at, |b| b.is_ascii_alphanumeric() || b == b'_');

@@ -147,7 +147,7 @@ fn compile_here(
 }
 
 /// Runs the phases of the compiler. Each phase reports all errors that it finds. The next phase begins only
-/// if there are none.
+/// if there are no errors.
 fn run(
     name: &str,
     text: &str,

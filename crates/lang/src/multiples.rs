@@ -8,7 +8,7 @@ use std::rc::Rc;
 pub struct MultiplesChain {
     /// The factor.
     pub factor: u128,
-    /// The approximate number of ANDs that does not grow with the width of x.
+    /// The approximate number of ANDs, apart from those that grow with the width of x.
     bits: u32,
     /// The number of additions and subtractions.
     steps: u32,
@@ -104,7 +104,7 @@ impl Chains {
                 }
             }
         }
-        // m - 1 and m + 1 end in at least one zero.
+        // The numbers m - 1 and m + 1 end in at least one zero.
         offer(self.search(m - 1), 1, 0, |p, _| Make::PlusOne(p));
         if m < 1 << 126 && m > 3 {
             offer(self.search(m + 1), 0, 0, |p, _| Make::MinusOne(p));

@@ -444,7 +444,7 @@ impl Parser<'_> {
         Ok(Item::Function(Box::new(Function { name, generics, ret, params, body, requests })))
     }
 
-    /// Takes the pragmas directly before the current token. Returns the words of each, at least one.
+    /// Takes the pragmas directly before the current token. Returns the words of each pragma, at least one.
     fn pragmas_here(&mut self) -> Vec<(Vec<String>, SourceSpan)> {
         let at = self.at;
         let (mine, others): (Vec<_>, Vec<_>) =

@@ -32,7 +32,7 @@ pub struct SourceFile {
     pub text: Arc<String>,
 }
 
-/// A line and a column, both counted from 1. Columns count characters.
+/// A line and a column, both counted from 1. Columns are counted in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Position {
     /// The line.

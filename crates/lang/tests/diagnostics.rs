@@ -510,13 +510,13 @@ fn counters_that_are_too_narrow() {
         assert_eq!((record.message.as_str(), record.severity), ("this loop never ends", Severity::Error));
         assert!(record.related[0].label.contains(reason) && record.hint.contains(hint), "{record:?}");
     }
-    // The compiler does not warn about the code in its own hint.
+    // The code in the compiler's own hint causes no warning.
     let downwards = "u8 a[10]; for (uint_t 8 i = 9 + 1; i > 0; i--) a[i - 1] = x; output1 = a[0] ^ a[9] ^ y;";
     let compiled = build(&main_with(downwards));
     assert!(compiled.warnings.is_empty(), "{}", compiled.warnings.render(false));
     assert_eq!(run(&compiled.program, 77, 5), 5);
-    // Correct code gets no warning: a loop that is empty by its bounds, that a `return` ends, or whose
-    // counter is just wide enough.
+    // Correct code gets no warning. Examples are loops that are empty by their bounds, loops that a `return`
+    // ends, and counters that are just wide enough.
     let quiet = "function u8 f(u8 a) { for (u8 i = 0; i <= 255; i++) if (i == 9) return a; return 0; }
         function void main() { u8 n = 0; for (u8 i = 0; i < n; i++) output1 = 1; for (u4 i = 0; i < 15; i++) \
                  output1 = f(input1);

@@ -287,7 +287,7 @@ fn shifts_are_logical_and_their_width_depends_on_the_left_operand() {
     assert_eq!(run(&p, 255, 0), 248, "elements and fields keep their width");
 }
 
-/// `>>>` keeps the sign, the type and the width of its left side, whatever this is.
+/// `>>>` keeps the sign, the type and the width of its left side.
 #[test]
 fn arithmetic_shifts_round_down() {
     for (x, by, want) in
@@ -332,7 +332,7 @@ fn shifts_by_secret_amounts() {
         ("<<>", "output1 = x <<> y{0:3};", 2 * 8 + 4),
         ("<<", "u4 s = y{0:4}; output1 = (x + 0) << s;", 0),
         ("<<", "s8 s; s{0:8} = y; output1 = x << s;", 3 * 8 + 4 + 8),
-        // The highest bit does not change.
+        // The highest bit does not change, so it costs nothing.
         (">>>", "s8 z; z{0:8} = x; output1{0:8} = z >>> y;", 3 * 7 + 4 + 7),
         (">>>", "s8 z; z{0:8} = x; output1{0:8} = z >>> y{0:3};", 3 * 7),
         (">>", "output1 = x >>> y;", 3 * 8 + 4 + 8),
@@ -358,7 +358,7 @@ fn shifts_by_secret_amounts() {
             assert_eq!(run(&p, x.into(), y.into()), want.into(), "{body} {x} {y}");
         }
     }
-    // The width is not a power of two.
+    // The width of this value is not a power of two.
     let p = build(
         "#parties 2 #input 1 uint_t 5 #input 2 uint_t 8 #output 1 uint_t 5 function void main() { output1 = \
          input1 <<> input2; }",
@@ -454,11 +454,10 @@ fn costs_of_secret_indexes() {
     assert_eq!(ands(8, "uint_t 4", read), 7 * 8 + 8);
     assert_eq!(ands(8, "uint_t 8", read), 7 * 8 + 8 + 4);
     assert_eq!(ands(5, "uint_t 3", read), 4 * 8 + 8 + 2);
-    // A write costs one AND per bit of each element, which may be replaced, and one for each
-    // selecting line but two.
+    // A write costs one AND for each bit of each element, and one for each selecting bit except two.
     assert_eq!(ands(8, "uint_t 3", &write), 7 * 8 + 5);
     assert_eq!(ands(5, "uint_t 3", &write), 4 * 8 + 2 + 3);
-    // A table of constants folds.
+    // Reading a table of constants costs less, because it folds.
     assert!(ands(4, "uint_t 2", "uint_t 8 t[4] = {1, 2, 4, 8}; output2 = t[input2];") <= 4);
 }
 
@@ -718,7 +717,7 @@ fn evaluation_is_from_left_to_right_and_targets_come_first() {
     assert_eq!(run(&build(&program("u8", "u8", "", "u8 i = 8; output1 = i-- - i--;")).program, 0, 0), 1);
 }
 
-/// An index or a distance that is known, but too wide for 64 bits, is refused and not cut.
+/// An index or an amount of a shift that is known, but too wide for 64 bits, is refused and not cut.
 #[test]
 fn known_numbers_of_more_than_64_bits_are_not_cut() {
     let types = "typedef uint_t 128 wide typedef uint_t 64 half";

@@ -237,13 +237,15 @@ fn a_typedef_may_say_where_the_point_is() {
         (named(Party::Evaluator), program.outputs()[0].port.ty.to_string()),
         ("fixed8.4".into(), "fixed8.4".into())
     );
-    // The digest covers the point, so both parties agree on it, and the file contains it.
+    // The digest covers the number of bits after the point, so both parties agree on it, and the file
+    // contains it.
     let without = build(&source.replace("/*@ point 4 */", "")).program;
     assert_ne!(program.digest(), without.digest());
     assert_eq!(Program::from_bytes(&program.to_bytes()).unwrap().digest(), program.digest());
 }
 
-/// A file contains all rules, and the digest covers them. They also hold in a program of many evaluations.
+/// A file contains all rules, and the digest covers them. The rules also hold in a program of many
+/// evaluations.
 #[test]
 fn an_input_may_have_rules() {
     let source = "#parties 2 typedef int_t 8 s8 typedef struct_t row { s8 n; s8 key; }
@@ -320,8 +322,8 @@ fn components_without_and_gates_join_their_neighbours() {
     for (x, y) in [(0, 0), (3, 5), (255, 254), (77, 0)] {
         assert_eq!((run(&p, x, y), run(&kept, x, y)), (model(x, y), model(x, y)));
     }
-    // The last expression has no AND gate, so it is merged with `mac`. It reads `t` from the slot of `mac`
-    // twice, and `y` from elsewhere.
+    // The last expression has no AND gate, so its component is merged with `mac`. The merged component reads
+    // `t` from the slot of `mac` twice, and `y` from elsewhere.
     let p = cut(f, "u8 t = mac(x, y); output1 = ~t ^ (t <<> 3) ^ y;");
     assert_eq!(components(&p), named(&[("mac", 1)]));
     let t = 13 * 200 % 256;

@@ -105,7 +105,7 @@ fn masks_are_drawn() {
     assert!(seen[..13].iter().all(|n| (10..120).contains(n)) && seen[13..] == [0; 3], "{seen:?}");
     let given = value::encode(ports, &json!({"x": 5, "y_mask": 1}));
     assert!(given.unwrap_err().to_string().contains("expected"), "a mask is not given");
-    // Bits are those of the other inputs, too.
+    // The form `bits:` also gives only the bits of the other inputs.
     let bits = value::encode(ports, &json!("bits:1010")).unwrap();
     assert!(number(&bits[..4]) == 5 && bits.len() == 8);
     assert!(value::encode(ports, &json!("bits:10100000")).is_err(), "a mask is not given");
@@ -114,7 +114,7 @@ fn masks_are_drawn() {
     assert!(value::encode_executions(ports, 2, &json!("bits:1010000010100000")).is_err());
     let many = value::encode_executions(ports, 40, &json!(vec![5; 40])).unwrap();
     assert!(many.chunks(8).any(|one| one[4..] != many[4..8]), "each evaluation has its own mask");
-    // A party that holds its input draws new masks all the same.
+    // A party whose input is the same in all evaluations still draws a new mask for each.
     let held = program.repeat_holding(8, Party::Garbler).unwrap();
     assert_eq!(held.input_width(Party::Garbler), 4 + 8 * 4);
     let bits = value::encode(held.input_ports(Party::Garbler), &json!(5)).unwrap();

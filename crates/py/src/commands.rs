@@ -80,8 +80,8 @@ pub fn doctor(
     })
 }
 
-/// Returns the page about a result in its JSON form, with the outputs if so asked. If a path is given, the
-/// page is written there, for its owner only.
+/// Returns the page about a result in its JSON form, with the outputs if `outputs` is true. If a path is
+/// given, the page is written to this file, which only its owner can read.
 #[pyfunction]
 #[pyo3(signature = (record, outputs, path), name = "page")]
 pub fn page_of(py: Python<'_>, record: &str, outputs: bool, path: Option<PathBuf>) -> PyResult<String> {

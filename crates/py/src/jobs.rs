@@ -70,7 +70,7 @@ impl Worker {
         })
     }
 
-    /// Starts to make stock for so many partitions.
+    /// Starts to make stock for this many partitions.
     fn fill(&self, partitions: u32) -> PyResult<Task> {
         self.start(move |worker, _| worker.fill(partitions).map(|()| TaskResult::default()))
     }
@@ -124,7 +124,7 @@ impl PythonWorkers {
     ) -> Result<T, ProtocolError> {
         Python::attach(|py| {
             let called = arguments(py).and_then(|arguments| self.0.bind(py).call_method1(method, arguments));
-            // Python keeps the exception; only its kind is noted here.
+            // Python keeps the exception; this library notes only its kind.
             called.and_then(read).map_err(|error| {
                 let kind =
                     error.get_type(py).name().map_or_else(|_| "an error".into(), |name| name.to_string());

@@ -58,7 +58,7 @@ fn log() -> Vec<String> {
     std::mem::take(&mut LOG.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Keeps this process's memory out of dumps, and from other processes of this user.
+/// Keeps this process's memory out of core dumps, and hides it from other processes of this user.
 #[pyfunction]
 fn harden() {
     system::keep_memory_private();

@@ -26,7 +26,7 @@ use crate::task::{Task, TaskResult, TaskState};
 /// An input of a party, as Python gives it.
 #[derive(FromPyObject)]
 pub enum GivenInput {
-    /// The bits of its wires, one a byte.
+    /// The bits of its wires, one in each byte.
     Bits(PyBackedBytes),
     /// A value in the form of the command's flag.
     Text(String),
@@ -64,7 +64,7 @@ impl HeldInput {
     }
 }
 
-/// The report of a run, and the role of the party if it is the report of one.
+/// The report of a run, and the role of the party if the report is about one party.
 #[derive(Serialize)]
 struct Ran<'r> {
     #[serde(flatten)]
@@ -113,7 +113,7 @@ fn both(
     })
 }
 
-/// Starts one party, `garbler` or `evaluator`. `line` is a connection of the caller's, like a socket.
+/// Starts one party, `garbler` or `evaluator`. `line` is a connection that the caller made, like a socket.
 #[pyfunction]
 #[pyo3(signature = (role, program, options, identity, input, line))]
 pub fn run_party(
@@ -146,7 +146,7 @@ fn one(
     let input = reading::bits(input.given(), program.given(), party, options.executions(), &reading)?;
     let identity = match pem {
         Some(pem) => Key::from_pem(&pem)?,
-        // No key protects a connection of the caller's.
+        // The caller's connection is not protected by keys, so any key will do.
         None if line.is_some() && !options.has_identity() => Key::generate()?.0,
         None => options.identity()?,
     };
@@ -162,14 +162,15 @@ fn one(
     Ok(answer)
 }
 
-/// A connection of Python's: an object with the methods `recv` and `sendall` of a socket.
+/// A connection that Python made: an object with the methods `recv` and `sendall` of a socket.
 struct PythonLine(Py<PyAny>);
 
 impl PythonLine {
     fn call<T>(&self, work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> io::Result<T> {
         Python::attach(|py| {
             work(self.0.bind(py)).map_err(|error| {
-                // The message of the exception may repeat what was sent, so only its kind is passed on.
+                // The message of the exception may repeat the sent bytes, so only the kind of the exception
+                // is passed on.
                 let kind = error.get_type(py).name();
                 io::Error::other(kind.map_or_else(|_| "an error".into(), |name| name.to_string()))
             })

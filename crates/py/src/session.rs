@@ -24,7 +24,7 @@ use crate::runs::{GivenInput, HeldInput};
 use crate::stock::counted;
 use crate::task::{Task, TaskResult, TaskState, error_json};
 
-/// A session, or nothing before it has begun. Only one thread uses it at a time.
+/// A session; empty before it has begun. Only one thread uses it at a time.
 #[pyclass(frozen, module = "brickwork._native")]
 pub struct Session(Owned<Arc<Mutex<Option<Standing>>>>);
 
@@ -36,7 +36,8 @@ impl Session {
         Session(Owned::default())
     }
 
-    /// Starts to connect to the peer. Without a store, each program may run so many times.
+    /// Starts to connect to the peer. Without a store, each program may run as often as the number beside it
+    /// says.
     fn connect(
         &self,
         role: &str,
@@ -96,7 +97,7 @@ impl Session {
     /// Drops the session without a message to the peer, who sees a closed connection. A step must not be
     /// running.
     fn leave(&self, py: Python<'_>) {
-        // Dropping it closes a connection and a store. A forked child has neither.
+        // Dropping the session closes a connection and a store. A forked child has neither.
         let Ok(session) = self.0.get() else { return };
         py.detach(|| drop(session.lock().unwrap_or_else(PoisonError::into_inner).take()));
     }
@@ -123,7 +124,7 @@ fn answer(control: &Control, work: impl FnOnce() -> Result<TaskResult, Error>) -
 /// A session between two steps, and the values that its steps have kept.
 pub struct Standing {
     party: Party,
-    /// None after the end.
+    /// `None` after the end of the session.
     session: Option<Library>,
     stored: bool,
     lacking: Lacking,

@@ -12,8 +12,8 @@ use pyo3::prelude::*;
 use crate::objects::{InputRoles, Program, input_map, loaded, party};
 use crate::task::{Task, TaskResult};
 
-/// Starts to make stock with the peer: for so many executions of programs, and for the requests in the
-/// options, whose circuits have their inputs by this map.
+/// Starts to make stock with the peer: for the given numbers of executions of programs, and for the requests
+/// in the options. The map assigns the inputs of circuits to the parties.
 #[pyfunction]
 pub fn preprocess(
     role: &str,
@@ -41,12 +41,12 @@ pub fn preprocess(
     })
 }
 
-/// Returns the requests for so many executions of programs.
+/// Returns the requests for these numbers of executions of programs.
 pub fn counted(programs: Vec<(PyRef<'_, Program>, u32)>) -> PyResult<Vec<Requested>> {
     programs.into_iter().map(|(program, count)| Ok(Requested::of(&loaded(&program)?, count))).collect()
 }
 
-/// Starts to list the contents of a store, and for each program, which has a name, the number of executions.
+/// Starts to list the contents of a store, and the number of executions for each named program.
 #[pyfunction]
 pub fn stock_ls(options: String, programs: Vec<(String, PyRef<'_, Program>)>) -> PyResult<Task> {
     let programs = programs.into_iter().map(|(name, program)| Ok((name, loaded(&program)?)));

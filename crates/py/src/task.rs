@@ -32,13 +32,13 @@ pub struct TaskResult {
 }
 
 impl TaskResult {
-    /// Makes the answer of a result that has no text for people.
+    /// Makes the result of a task from a value that has no text for the user.
     pub fn of(result: &impl Serialize) -> Result<Self, Error> {
         let json = serde_json::to_string(result).map_err(|e| Error::fault(format!("no JSON form: {e}")))?;
         Ok(TaskResult { json, ..TaskResult::default() })
     }
 
-    /// Makes the answer of a result with its text for people.
+    /// Makes the result of a task from a value and its text for the user.
     pub fn told(result: &(impl Serialize + Display)) -> Result<Self, Error> {
         Ok(TaskResult { text: result.to_string(), ..TaskResult::of(result)? })
     }
@@ -49,7 +49,7 @@ pub fn error_json(error: &Error) -> String {
     serde_json::to_string(error).unwrap_or_default()
 }
 
-/// The state of a task's thread so far.
+/// The current state of a task's thread.
 #[derive(Default)]
 struct State {
     listens: Option<SocketAddr>,

@@ -1,4 +1,4 @@
-//! A program as its users meet it: another process, exit codes, stdout and stderr.
+//! Runs a program as its users do: as another process, with its exit code, stdout and stderr.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -11,9 +11,10 @@ use crate::schema;
 pub struct ProjectBinary {
     /// The path of the program.
     pub path: &'static str,
-    /// Returns the folder of its caches, which is always the same: a user's own would change predictions.
+    /// Returns the folder of the program's caches. It is always the same, because a user's own caches would
+    /// change predictions.
     pub caches: fn() -> &'static Path,
-    /// Returns the name in the schema of what it prints if it is called with these arguments.
+    /// Returns the name of the program's output in the schema, for these arguments.
     pub name: fn(&[&str]) -> String,
 }
 
@@ -26,19 +27,19 @@ impl ProjectBinary {
         command
     }
 
-    /// Runs it with these arguments to its end.
+    /// Runs the program with these arguments to its end.
     ///
     /// # Panics
-    /// If it does not start.
+    /// If the program does not start.
     pub fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().expect("the program starts")
     }
 
-    /// Runs it twice, as text and as JSON; it must succeed, and print what the schema describes. Returns the
-    /// text and the JSON object.
+    /// Runs the program twice, for text and for JSON. Both runs must succeed, and print what the schema
+    /// describes. Returns the text and the JSON object.
     ///
     /// # Panics
-    /// If it does not.
+    /// If a run fails, or prints something else.
     pub fn good(&self, arguments: &[&str]) -> (String, Value) {
         let human = self.run(arguments);
         assert_eq!(human.status.code(), Some(0), "{arguments:?}: {}", text(&human.stderr));
@@ -49,10 +50,11 @@ impl ProjectBinary {
         (text(&human.stdout), json)
     }
 
-    /// Runs it in both forms; it must fail with this code, say so in each, and hold `words` in its message.
+    /// Runs the program in both forms. Each run must fail with this code, and its message must contain
+    /// `words`.
     ///
     /// # Panics
-    /// If it does not.
+    /// If a run does not fail in this way.
     pub fn bad(&self, arguments: &[&str], code: i32, words: &str) {
         let human = self.run(arguments);
         let stderr = text(&human.stderr);
@@ -67,7 +69,7 @@ impl ProjectBinary {
 /// Asserts that this is an error in its JSON form.
 ///
 /// # Panics
-/// If it is not.
+/// If the output is another one.
 pub fn is_error(output: &Output, code: i32, words: &str) {
     let printed = object(output);
     let name = if printed["checks"].is_array() { "doctor" } else { "error" };

@@ -24,13 +24,13 @@ pub const SEED_VARIABLE: &str = "BRICKWORK_TEST_SEED";
 /// Bytes of a seed.
 const BYTES: usize = 16;
 
-/// Returns the seed of a test's next generator: each call in each test has its own, and all follow from the
-/// printed seed.
+/// Returns the seed of a test's next generator. Each call in each test has its own seed, and all seeds follow
+/// from the printed one.
 ///
 /// # Panics
 /// If the thread belongs to no test, such as a thread that a test started: its draws would depend on the
 /// order of the threads. Draw on the test's own thread and pass the values on. Also if [`SEED_VARIABLE`] is
-/// no seed, or the operating system gives no randomness.
+/// not a seed, or the operating system gives no randomness.
 pub fn seed() -> [u8; BYTES] {
     seed_of_test().expect("drawn on the thread of a test")
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 /// Returns the path and the text of each page of the project: the README, and all files below `docs`.
 ///
 /// # Panics
-/// If one cannot be read.
+/// If a page cannot be read.
 pub fn all() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let (mut found, mut open) = (vec![root.join("README.md")], vec![root.join("docs")]);

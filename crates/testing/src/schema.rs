@@ -28,8 +28,8 @@ pub fn holds(schema: &Value, name: &str, printed: &Value) {
     }
 }
 
-/// Checks a value by the part of JSON Schema that the file uses; `all` has the definitions, `at` the place of
-/// the value.
+/// Checks a value. It supports only the part of JSON Schema that the file uses; `all` has the definitions,
+/// and `at` is the place of the value.
 ///
 /// # Errors
 /// The place that does not fit, and the reason.

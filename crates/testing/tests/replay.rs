@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 use brickwork_testing::{SEED_VARIABLE, seed, seed_of_test};
 
-/// Fails if the environment asks for it, and prints the drawn values.
+/// Fails if the environment requests it, and prints the drawn values.
 #[test]
 fn drawing() {
     let drawn = [seed(), seed(), seed()];

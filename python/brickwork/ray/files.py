@@ -94,7 +94,7 @@ class Files:
 
     def rows(self) -> list[int]:
         system, _ = _filesystem(self.pattern)
-        # These are the partitions from now on. Later files are ignored.
+        # These files are the partitions from now on. Later files are ignored.
         self._paths = self.paths()
         return [self._count(system, path) for path in self._paths]
 
@@ -196,7 +196,7 @@ def _json(outputs: Any) -> bytes:
         return [plain(one) for one in value] if isinstance(value, (list, tuple)) else value
 
     if isinstance(outputs, dict):
-        # Columns by name: a row is one value of each column.
+        # The columns are given by name, and a row has one value of each column.
         columns = {name: plain(column) for name, column in outputs.items()}
         outputs = [dict(zip(columns, row)) for row in zip(*columns.values())]
     return json.dumps(plain(outputs)).encode() + b"\n"

@@ -113,7 +113,7 @@ class _Workers:
         self._node = _own_node()
         self._next_look = 0.0
         self.refused: errors.Error | None = None
-        """The reason why the job does not continue, if the coordinator is not the cause."""
+        """The reason why the job does not continue, if the coordinator does not know it."""
 
     # Methods that the coordinator calls.
 
@@ -190,7 +190,7 @@ class _Workers:
 
     @contextlib.contextmanager
     def _refusing(self) -> Iterator[None]:
-        """Keeps the reason of the end, because the coordinator only learns that the driver ended."""
+        """Keeps the reason, because the coordinator only learns that the driver ended."""
         try:
             yield
         except errors.Error as error:
@@ -325,7 +325,7 @@ class _Workers:
                 self._kill(lane)
 
     def _kill(self, lane: int) -> None:
-        """Ends an actor that does not stop. An actor that does not exist yet has seen nothing."""
+        """Ends an actor that does not stop. An actor that has not started yet has seen nothing."""
         if (actor := self._lanes.get(lane)) is not None:
             is_there = actor.doing is None or actor.doing[0] != "node"
             self._lost(lane, "stock" if is_there else "stopped")
@@ -404,7 +404,7 @@ def _own_node() -> str:
 
 
 class _Metrics:
-    """Counts and times of a job, through Ray's own metrics."""
+    """Reports counts and times of a job through Ray's own metrics."""
 
     def __init__(self) -> None:
         from ray.util.metrics import Counter, Gauge, Histogram
@@ -596,8 +596,7 @@ def map_partitions(
         stands: called with the number of partitions in each state, whenever it changes.
         deadline: seconds that it may take.
 
-    Raises:
-        JobIncomplete: if partitions are in doubt, all shares are charged, or results are gone.
+    Raises: JobIncomplete: if partitions are in doubt, all shares are charged, or results are gone.
         PeerCheated: if a check failed: the job is over.
     """
     rows = list(source) if isinstance(source, Sequence) else list(source.rows())

@@ -60,7 +60,8 @@ class Lane:
         self._doing = "nothing"
 
     def stop(self) -> None:
-        """Asks the worker to stop, whatever it does. This is called while another method works."""
+        """Asks the worker to stop in the middle of any work. This method is called while another method
+        works."""
         self._stopped = True
         if self._task is not None:
             self._task.stop()

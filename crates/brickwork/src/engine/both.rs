@@ -32,7 +32,7 @@ use crate::{files, keygen};
 /// The address at which the garbler listens.
 pub const HERE: &str = "127.0.0.1:0";
 
-/// The time that the second party has to report its own reason after the first one has failed.
+/// The time that the second party has to report its own reason after the first party has failed.
 pub const GRACE: Duration = Duration::from_secs(3);
 
 /// Returns the request with the protocol that the garbler would choose, and the reason if there was a choice.
@@ -137,7 +137,7 @@ impl<'a> Both<'a> {
     /// requested, both end. The evaluator, which receives most bytes, shows the progress.
     ///
     /// # Errors
-    /// The more informative one of both parties' errors.
+    /// If both parties fail, the error that tells the user more.
     pub fn run(
         &self,
         [first_input, second_input]: [SecretBlocks<bool>; 2],
@@ -223,14 +223,13 @@ fn results(heard: &Receiver<(Party, Result<PartyRun, Error>)>, stop: &Stop) -> R
 /// Returns both results, or the more informative one of two errors.
 ///
 /// # Errors
-/// That error; an error of this machine if a party ended without a result.
+/// This error; an error of this machine if a party ended without a result.
 pub fn first_reason<T>(results: [Option<Result<T, Error>>; 2]) -> Result<[T; 2], Error> {
     match results {
         [Some(Ok(garbler)), Some(Ok(evaluator))] => Ok([garbler, evaluator]),
         results => {
             let mut errors: Vec<Error> = results.into_iter().flatten().filter_map(Result::err).collect();
-            // An error of the network is the least informative, because that party only saw the other one go
-            // away.
+            // An error of the network tells least, because that party only saw the other party go away.
             errors.sort_by_key(|error| error.kind() == ErrorKind::Network);
             Err(errors.into_iter().next().unwrap_or_else(silent))
         }

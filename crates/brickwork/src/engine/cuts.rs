@@ -4,8 +4,8 @@
 //! every function as a component, and everything inlined into `main`. Then it changes one flag of the fastest
 //! cut so far, again and again. A program without a source can only run as it is or as one single component.
 //!
-//! A run and `plan` take the same cut of the same program, because the search depends on predictions alone
-//! and on no clock. `plan` shows more cuts than a run has time to try.
+//! A run and `plan` choose the same cut of the same program, because the search depends on predictions only
+//! and not on a clock. `plan` shows more cuts than a run has time to try.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -44,7 +44,8 @@ pub struct Pricing<'a> {
     pub buckets: BucketChoice,
     pub machine: &'a Machine,
     pub link: &'a Link,
-    /// The predicted seconds of another protocol for the same program. A longer search cannot pay.
+    /// The predicted seconds of another protocol for the same program. A search that takes longer than this
+    /// cannot pay.
     pub rival: f64,
 }
 
@@ -83,7 +84,7 @@ pub struct PricedCut {
     /// The number of components of one execution.
     pub components: usize,
     pub slots: usize,
-    /// AND gates of a slot, on average.
+    /// The average number of AND gates of a slot.
     pub ands_a_slot: f64,
     /// The parameters for all executions.
     pub parameters: duplo::Parameters,

@@ -22,8 +22,8 @@ const CHUNK: usize = 16 << 10;
 /// The number of chunks that may be in transit in one direction of a connection.
 const CHUNKS: usize = 4096;
 
-/// How far a sender may run ahead of the network, like the queue of a network card. Without it, inexact
-/// sleeps would leave the network idle.
+/// The time by which a sender may run ahead of the simulated network, like the queue of a network card. If
+/// this time were zero, inexact sleeps would leave the network idle.
 const AHEAD: Duration = Duration::from_millis(2);
 
 /// The interval at which the relay looks for new connections.
@@ -72,7 +72,7 @@ impl Relay {
                     Ok((near, _)) => {
                         let lines = lines.clone();
                         thread::spawn(move || {
-                            // If this fails, both parties see that their connection closes.
+                            // If connecting fails, both parties see that their connection closes.
                             let _ = connect(near, target, link, &lines);
                         });
                     }

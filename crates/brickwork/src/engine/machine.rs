@@ -1,4 +1,4 @@
-//! The costs of work on this machine. They are measured once and kept, or estimated within milliseconds.
+//! The costs of work on this machine. They are measured once and stored, or estimated within milliseconds.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
 //! The meeting of two parties before a run: they compare what they are about to do. Each party sends a
-//! *sheet*, so that both can say why they do not fit. With a visit, `doctor` compares them without a run.
+//! *sheet*, which describes its run, so that both can say why they do not fit. With a visit, `doctor`
+//! compares the sheets without a run.
 //!
 //! ```text
 //!   with the first bytes, both ways    what each is about to do (no secret: digests, flags, sizes)
@@ -8,9 +9,9 @@
 //!             with stores, both ways: where the logs stand; then again: agreed, or why not
 //! ```
 //!
-//! No security depends on it: the protocol itself compares all that it depends on, and computes the bound of
-//! every proposal. It only gives users better messages. A peer that lies here is refused later, with a
-//! shorter message.
+//! No security depends on this meeting: the protocol itself compares all data on which it depends, and
+//! computes the bound of every proposal. The meeting only gives users better messages. A peer that lies here
+//! is refused by the protocol later, with a shorter message.
 
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ pub(super) const SHEET: Tag = Tag(6);
 /// The largest size of the sheet that [`SHEET`] carries.
 pub(super) const MAX_SHEET_BYTES: usize = 1 << 16;
 
-/// The tag of the answer to or from a visitor that this party agrees.
+/// The tag of the message by which a party agrees with a visitor, or a visitor agrees.
 const AGREED: Tag = Tag(5);
 
 /// The longest name of a protocol with its flags.
@@ -88,7 +89,7 @@ pub struct MaskOts {
     /// The correlated OTs.
     #[serde(with = "by_name")]
     pub cot: Cot,
-    /// True if the user named them. Then the other party takes them too, unless its user named others.
+    /// True if the user named them. Then the other party uses the same OTs, unless its user named others.
     pub said: bool,
 }
 
@@ -116,7 +117,7 @@ pub struct Offer {
     pub memory: Option<u64>,
 }
 
-/// The reason why a party does not begin, once for its own user and once for the peer.
+/// The reason why a party does not begin: a text for its own user, and a text for the peer.
 pub(super) struct MeetingRefusal {
     here: String,
     there: String,
@@ -142,7 +143,7 @@ impl Sheet {
     ) -> Self {
         let source = given.source_digest();
         let inputs = [Party::Garbler, Party::Evaluator].map(|party| given.inputs(party).to_vec());
-        // Types that are nested too deeply for a JSON parser are left out, too.
+        // If types are nested too deeply for a JSON parser, the inputs are left out, too.
         let is_legible = |text: Vec<u8>| serde_json::from_slice::<[[Vec<Port>; 2]; 1]>(&text).is_ok();
         let text = serde_json::to_vec(&[&inputs]);
         let is_told = text.is_ok_and(|text| text.len() <= MAX_INPUTS_BYTES && is_legible(text));
@@ -310,9 +311,9 @@ impl Sheet {
         Ok(self.ways.iter().position(|own| own == way).unwrap_or_default())
     }
 
-    /// Brings the garbler's choices to the evaluator if the parties have settled on another protocol than the
-    /// first one of the sheet that the garbler has `shown`. The garbler sends this sheet, which begins with
-    /// the settled protocol. The evaluator replaces the peer's sheet by the one that it receives.
+    /// Brings the garbler's choices to the evaluator, if the parties settled on another protocol than the
+    /// first one of the garbler's sheet (`shown`). The garbler sends a new sheet, whose first protocol is the
+    /// settled one. The evaluator replaces the garbler's earlier sheet by the new one.
     ///
     /// # Errors
     /// Those of the connection; [`ProtocolError::Mismatch`] if the garbler now prefers yet another way.
@@ -453,7 +454,7 @@ impl PartyWork<'_> {
         let theirs = Sheet::read(theirs)?;
         own.differs(&theirs)?;
         match (self.party, &theirs.proposal) {
-            // The proposal holds only for the protocol that the garbler prefers.
+            // The proposal is valid only for the protocol that the garbler prefers.
             (Party::Evaluator, Some(offer))
                 if Some(own.way_with(&theirs)?) == theirs.ways.first().map(String::as_str) =>
             {
@@ -619,7 +620,7 @@ pub(super) fn refuse<T>(
 }
 
 fn tell(channel: &mut Channel, why: &str) {
-    // If the peer has gone away, it does not need the reason.
+    // If the peer is gone, it does not need the reason.
     if let Err(e) = channel.refuse(why) {
         tracing::debug!("this party could not tell the peer why it refuses: {e}");
     }
@@ -698,7 +699,7 @@ mod tests {
         assert!(!why.contains('\u{1b}'), "{why}");
     }
 
-    /// Masks use the OTs that one party named, or those that the garbler proposes. OTs with an additional
+    /// The masks use the OTs that one party named, or those that the garbler proposes. OTs with an additional
     /// assumption are refused if only one party named them.
     #[test]
     fn masks_are_made_of_what_was_said() {

@@ -1,4 +1,4 @@
-//! The report of a run: all that a party may show of it, except its outputs.
+//! The report of a run: all data about it that a party may show, except its outputs.
 
 use brickwork_plan::PhaseCost;
 use brickwork_protocol::{PhaseReport, Promise};

@@ -1,5 +1,5 @@
 //! The request for a run: its protocol, its parameters and its resources. Commands, services and Python make
-//! a request, and the engine decides by it.
+//! a request, and the engine decides how to run it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -65,7 +65,7 @@ impl Protocol {
     /// protocol before a program is known. DUPLO's runs from stock send the fewest bytes.
     pub const OF_NEW_STOCK: Protocol = Protocol::DUPLO;
 
-    /// Returns the protocols of the family, and behind them those that the caller has registered.
+    /// Returns the protocols of the family, followed by those that the caller has registered.
     pub fn all() -> Vec<Protocol> {
         let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
         Self::FAMILY.into_iter().chain(registered.iter().copied()).collect()
@@ -209,7 +209,7 @@ pub const SECURITY: u32 = 40;
 pub struct AgreedParameters<P = Protocol> {
     /// The protocol.
     pub protocol: P,
-    /// How CompGC links components.
+    /// The way in which CompGC links components.
     pub linking: Option<Linking>,
     /// The correlated OTs of authenticated masks.
     pub cot: Option<Cot>,
@@ -248,7 +248,7 @@ impl<P> AgreedParameters<P> {
         self.cot.unwrap_or_default()
     }
 
-    /// Returns how components are linked, if the protocol links them.
+    /// Returns the way in which components are linked, if the protocol links them.
     pub fn linking(&self) -> Linking {
         self.linking.unwrap_or(Linking::Standard)
     }

@@ -61,7 +61,7 @@ impl Route<'_> {
     /// Waits for the peer, or connects to it, to make stock.
     ///
     /// # Errors
-    /// Those of the network; an error of usage if a connection of the caller's was used before.
+    /// Those of the network; an error of usage if the caller's connection was used before.
     pub(crate) fn first(&mut self) -> Result<Channel, Error> {
         match self {
             Route::Listener(listener) => Ok(listener.accept()?),
@@ -72,7 +72,7 @@ impl Route<'_> {
         }
     }
 
-    /// Makes another connection to the peer, which connects within this time.
+    /// Makes another connection to the peer, which must connect within this time.
     ///
     /// # Errors
     /// As [`Route::first`].
@@ -112,7 +112,7 @@ impl Route<'_> {
     }
 }
 
-/// Returns whether the error was a refusal, after which the peer may come again and fit.
+/// Returns whether the error was a refusal, after which the peer may change its run and come again.
 fn is_refused(error: &ProtocolError) -> bool {
     matches!(error, ProtocolError::Mismatch(_) | ProtocolError::Io(_))
 }
@@ -158,7 +158,7 @@ pub fn run(
     let play = Runner { part, ways: &ways, keep, input, watch };
     let (mut way, mut met) = match (part.party, ways.requests.len()) {
         (Party::Garbler, _) | (_, 1) => (0, None),
-        // An evaluator that accepts several protocols learns the garbler's choice before it gets ready.
+        // An evaluator that accepts several protocols gets ready only when it knows the garbler's choice.
         _ => {
             let (way, met) = play.first(&mut place)?;
             (way, Some(met))
@@ -240,8 +240,8 @@ impl Runner<'_> {
         place: &mut Route,
     ) -> Result<Served, Error> {
         let sheet = self.ways.led_by(way).sheet(self.part, ready.offer(), false)?;
-        // A sheet's proposal belongs to its first protocol, so it is shown only if this protocol is the
-        // first.
+        // A sheet contains the proposal for its first protocol, so this sheet is used only for the first
+        // protocol.
         let shown = if way == 0 { &sheet } else { &self.ways.sheet(self.part, None, false)? };
         loop {
             let mut met = match first.take() {
@@ -257,7 +257,7 @@ impl Runner<'_> {
                     }
                     told => told?,
                 },
-                // The comparison below tells both parties why they do not fit.
+                // The comparison below tells both parties the difference.
                 Err(_) => {}
             }
             if met.visits {

@@ -106,7 +106,7 @@ pub(super) fn authenticated(
 }
 
 /// Implements [`Steps`] for a party of a protocol. The evaluator's knowledge of a cheat depends on its input,
-/// so that no step's result has it.
+/// so no result of a step contains this knowledge.
 macro_rules! steps {
     ($party:ty) => {
         impl Steps for $party {

@@ -43,7 +43,7 @@ impl StockOptions {
 /// Returns the stock of a protocol.
 ///
 /// # Errors
-/// An error of usage if it keeps none.
+/// An error of usage if the protocol keeps no stock.
 fn stocks(protocol: Protocol) -> Result<&'static dyn Stocks, Error> {
     let none = || {
         Error::usage(format!("{protocol} keeps no stock"), "take --protocol duplo, or leave the store out")
@@ -139,7 +139,7 @@ impl Stocked {
     /// Runs a program on stock. `input` has the bits of this party's inputs.
     ///
     /// # Errors
-    /// Those of the protocol; an error of usage if it has no steps that keep values.
+    /// Those of the protocol; an error of usage if the protocol has no steps that keep values.
     pub fn run(
         self,
         job: &StockedProgram,

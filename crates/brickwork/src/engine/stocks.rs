@@ -79,12 +79,12 @@ impl StockOptions {
     }
 
     /// Returns the row of [`Stocks::without_effect`] about the cut, for a protocol without a choice. The
-    /// reason says which items its stock has.
+    /// reason tells which items the protocol's stock has.
     pub(super) fn cut_row(&self, why: &'static str) -> (bool, &'static str, &'static str) {
         (self.cut.is_some(), "--cut", why)
     }
 
-    /// Returns the row for a protocol that makes stock of the components that files have.
+    /// Returns the row for a protocol that makes stock of the components of the files.
     pub(super) fn components_row(&self) -> (bool, &'static str, &'static str) {
         self.cut_row(
             "the stock of this protocol has the components of the file; `brickwork compile` can cut a source",
@@ -101,9 +101,9 @@ impl StockOptions {
 pub struct StockRequest {
     /// The stock in words.
     pub words: Vec<String>,
-    /// The promise of all runs from this stock, if it is known now.
+    /// The promise of all runs from this stock, if it is already known.
     pub promise: Option<Promise>,
-    /// The items in the protocol's own terms.
+    /// The items, in the protocol's own type.
     pub(super) items: Box<dyn Any + Send + Sync>,
 }
 
@@ -276,7 +276,7 @@ pub(super) fn next<T, L: StockLine + 'static>(done: Result<(T, L), ProtocolError
     done.map(|(done, line)| (done, Box::new(line) as Box<dyn StockLine>))
 }
 
-/// Does the same after a program, and describes the missing items in words.
+/// Does the same after a run of a program, and describes the missing items in words.
 pub(super) fn ran<R, L: StockLine + 'static>(
     done: Result<(stock::FromStock<R>, L), ProtocolError>,
     words: impl FnOnce(R) -> String,
@@ -291,10 +291,10 @@ impl StockRequest {
         StockRequest { words, promise: None, items: Box::new(items) }
     }
 
-    /// Returns the items in the protocol's own terms.
+    /// Returns the items in the protocol's own type.
     ///
     /// # Errors
-    /// [`ProtocolError::Usage`] if they are another protocol's.
+    /// [`ProtocolError::Usage`] if they belong to another protocol.
     pub(super) fn items<T: Any>(&self) -> Result<&T, ProtocolError> {
         let other = || ProtocolError::Usage("the request is for the stock of another protocol".into());
         self.items.downcast_ref().ok_or_else(other)

@@ -17,7 +17,7 @@ use crate::failure::Error;
 use crate::program::Program;
 use crate::store::StoreRequest;
 
-/// The task of a party: everything but the program, its key and its input.
+/// The task of a party: all data of its run except the program, its key and its input.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PartyTask {
     /// The role of the party.
@@ -46,7 +46,7 @@ pub enum Endpoint {
     Connect(String),
 }
 
-/// The process around a run: it learns the address of a listener, and sees the progress.
+/// The caller of a run, which learns the address of a listener and sees the progress.
 pub struct Host<'h> {
     /// Learns the address at which this party listens.
     pub listens: &'h mut dyn FnMut(SocketAddr) -> Result<(), Error>,
@@ -79,7 +79,7 @@ impl PartyTask {
         let notes = self.recovery_notes.as_deref().map(Notes::open).transpose()?;
         let store = self.store.as_ref().map(StoreRequest::open).transpose()?;
         let peer = PublicKey::from_bytes(self.peer);
-        // No key protects a connection of the caller's, unless the caller names the peer.
+        // A caller's connection is not protected by keys, unless the caller names the peer.
         let keys = match host.line.is_some() && self.peer == [0; 32] {
             true => [peer; 2],
             false => [identity.public_key(), peer],
@@ -101,7 +101,7 @@ impl PartyTask {
         };
         let ran = run::run(&part, store, place, self.keep, input, host.watch)?;
         if let Some(notes) = notes {
-            // The connection is closed: neither this nor how long it takes can be seen from there.
+            // The connection is closed, so the peer can see neither the note nor the time that it takes.
             notes.note(peer, &ran.program, ran.recovered);
         }
         Ok(ran)

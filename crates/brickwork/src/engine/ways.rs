@@ -149,7 +149,7 @@ impl Ways {
     /// sheet is `open`, the garbler may still change the proposal.
     ///
     /// # Errors
-    /// If the program cannot be executed so often.
+    /// If the program cannot be executed that often.
     pub fn sheet(&self, part: &RunPart, proposal: Option<Offer>, open: bool) -> Result<Sheet, Error> {
         // The OTs for masks have a field of their own in the sheet, because either party may leave this
         // choice to the other.
@@ -286,7 +286,7 @@ impl RunPart<'_> {
     /// Makes the part of this party in a run by this protocol.
     ///
     /// # Errors
-    /// If the program cannot be executed so often.
+    /// If the program cannot be executed that often.
     pub fn work<'w>(&'w self, request: &'w RunRequest) -> Result<PartyWork<'w>, Error> {
         let protocol = protocols::played(request.parameters.protocol);
         let computed = protocol.program(self.given.given(), request.parameters.executions)?;

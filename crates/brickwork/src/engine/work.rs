@@ -59,14 +59,15 @@ impl<'a> PartyWork<'a> {
     }
 }
 
-/// The estimate of a run. A garbler chooses its proposal by it, and both parties compare it afterwards with
-/// the real run.
+/// The estimate of a run. A garbler uses it to choose its proposal. Both parties compare it with the real run
+/// afterwards.
 pub struct RunEstimate {
     /// The constants of this machine.
     pub machine: Machine,
     /// The connection to the peer.
     pub link: Link,
-    /// The predicted seconds of another protocol for the same program. A longer search for cuts cannot pay.
+    /// The predicted seconds of another protocol for the same program. A search for cuts that takes longer
+    /// than this cannot pay.
     pub rival: f64,
 }
 

@@ -96,7 +96,7 @@ fn judged(report: JobReport, terms: &JobTerms) -> Result<JobReport, Error> {
     Err(Error::new(kind, message, hint).with_job(report))
 }
 
-/// Explains why partitions are not done.
+/// Returns the message that explains why partitions are not done, and the hint.
 fn incomplete(open: u32, in_doubt: &[Partition], has_stock: bool) -> (String, String) {
     let open = plural(u64::from(open), "partition");
     match in_doubt.is_empty() {

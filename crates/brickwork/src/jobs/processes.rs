@@ -267,7 +267,7 @@ impl<'r> WorkerProcesses<'r> {
         let (mut child, tasks) = self.spawn(lane, attempt, None)?;
         let (sender, said) = channel();
         let stdout = child.stdout.take();
-        // If sending fails, the caller has stopped waiting.
+        // Sending fails if the caller no longer waits.
         std::thread::spawn(move || sender.send(lines(stdout).next()));
         let _ = tasks.send(line(&WorkerTask::Look { partition }));
         let said = said.recv_timeout(LOOKING).ok().flatten();
@@ -291,8 +291,8 @@ fn line(message: &impl Serialize) -> String {
 }
 
 /// Returns the lines of a worker, up to an object that cannot be read. Without its result the coordinator
-/// would wait for ever, so such a worker counts as gone. Other lines are those of a command that starts a
-/// worker elsewhere.
+/// would wait for ever, so such a worker counts as gone. The other lines come from a command that starts a
+/// worker on another machine.
 fn lines(stdout: Option<ChildStdout>) -> impl Iterator<Item = WorkerLine> {
     let lines = stdout.map(BufReader::new).into_iter().flat_map(BufRead::lines).map_while(Result::ok);
     lines.filter(|line| line.starts_with('{')).map_while(|line| {

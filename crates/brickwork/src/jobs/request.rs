@@ -45,7 +45,7 @@ pub struct JobRequest {
     /// The file with the stores' key. Without it, the environment has the key.
     #[serde(default)]
     pub store_key: Option<PathBuf>,
-    /// The digits after the point in the decimals of a field of the inputs.
+    /// For each field of the inputs that contains decimals, the number of digits after the point.
     #[serde(default)]
     pub scale: BTreeMap<String, u8>,
     /// True to leave out the columns of a table that the program does not know.
@@ -117,7 +117,7 @@ impl Default for WorkerOptions {
     }
 }
 
-/// Learns the address at which this party listens.
+/// Receives the address at which this party listens.
 pub type Listens<'l> = dyn FnMut(SocketAddr) -> Result<(), Error> + 'l;
 
 impl Endpoint {
@@ -255,7 +255,7 @@ impl JobRequest {
             identities: ordered(self.role, [identity.public_key(), peer]),
         };
         terms.check()?;
-        // This finds errors that would otherwise appear only in a worker.
+        // An error here would otherwise appear only in a worker.
         terms.share()?;
         Ok(Agreed { terms, identity, peer })
     }

@@ -136,7 +136,7 @@ pub enum WorkerEvent {
     Found {
         /// The number of the partition.
         partition: u32,
-        /// False if no stock was used for it.
+        /// False if no stock was used for the partition.
         taken: bool,
     },
     /// The worker ends.
@@ -279,9 +279,9 @@ impl LaneWorker {
         Ok((done.outputs, done.promise))
     }
 
-    /// Returns whether stock may have been used for a partition, by the logs of the lane's store. They show
-    /// nothing if another process uses the store, the store cannot be read or is gone, or another attempt
-    /// used it last.
+    /// Returns whether stock may have been used for a partition, according to the logs of the lane's store.
+    /// The logs show nothing if another process uses the store, if the store cannot be read or is gone, or if
+    /// another attempt used it last.
     ///
     /// # Errors
     /// An error of usage if the job has no such partition.
@@ -318,7 +318,7 @@ impl LaneWorker {
         Ok(program)
     }
 
-    /// Does a task of a process, and returns its result; none for the task to stop.
+    /// Does a task of a process, and returns its result; `None` if the task is to stop.
     fn task(&mut self, task: WorkerTask) -> Result<Option<WorkerEvent>, Error> {
         Ok(Some(match task {
             WorkerTask::Fill { partitions } => {
@@ -387,7 +387,7 @@ fn start(input: &mut impl BufRead) -> Result<(WorkerRequest, Program), Error> {
     Ok((worker, Program::from_bytes(&bytes)?))
 }
 
-/// Reads tasks. The end of the input, or a task to stop, stops the worker in any work.
+/// Reads tasks. The end of the input, or a task to stop, stops the worker in the middle of any work.
 fn tasks(mut input: impl BufRead + Send + 'static, stop: &Stop) -> Receiver<Result<WorkerTask, Error>> {
     let (sender, tasks) = channel();
     let stop = stop.clone();
@@ -411,8 +411,8 @@ fn tasks(mut input: impl BufRead + Send + 'static, stop: &Stop) -> Receiver<Resu
     tasks
 }
 
-/// Runs the process of a worker to its end, with a request, a program and tasks from `input`. Events go to
-/// `says`.
+/// Runs the process of a worker to its end, with a request, a program and tasks from `input`. Events are
+/// passed to `says`.
 ///
 /// # Errors
 /// The error that ended the worker. The last event has its cause.

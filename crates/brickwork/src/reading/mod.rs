@@ -178,7 +178,7 @@ fn inline(text: &str) -> Result<Value, Error> {
         });
         let is_json = text.trim_start().starts_with(['{', '[', '"']);
         let failure = Error::from(e);
-        // The text is not repeated, because it may be a secret.
+        // This error must not repeat the text, because the text may be a secret.
         if path.is_file() {
             failure.advise("it is the name of a file: write an @ before it, or csv: if the file is a table")
         } else if !is_json && (ends_like_a_file || text.contains('/')) {
@@ -299,7 +299,7 @@ mod tests {
 
     use super::*;
 
-    /// Reading an input can be stopped, in every form of the input.
+    /// Reading an input can be stopped, whatever form the input has.
     #[test]
     fn whatever_reads_an_input_may_be_stopped() {
         let program = library::millionaires().expect("a program");

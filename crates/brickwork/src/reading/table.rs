@@ -255,7 +255,7 @@ impl Filler<'_> {
             None => {
                 given.insert("count".into(), length.into());
             }
-            // The count must not include elements that were filled in. An invalid number is refused later.
+            // The count must not include elements that were filled in. An invalid count is refused later.
             Some(count) if length < of && number(count, port).is_some_and(|count| count > length.into()) => {
                 return Err(Error::input(
                     format!(
@@ -485,7 +485,7 @@ struct Lines {
     /// The number of cells of a line.
     width: usize,
     delimiter: u8,
-    /// The decimal mark, after one was seen.
+    /// The decimal mark, once one was seen.
     mark: Option<char>,
     /// True if fixed-point inputs are rounded.
     rounding: bool,
@@ -574,7 +574,7 @@ fn line(record: &StringRecord, text: &str) -> u64 {
 
 /// Makes an error for a text that is not valid CSV.
 pub fn broken(error: &csv::Error) -> Error {
-    // The parser's own message could contain a part of the file.
+    // The parser's own message can contain a part of the file.
     let line = error.position().map_or(String::new(), |at| format!("line {}: ", at.line()));
     Error::input(format!("{line}this is not CSV"), "save the table as a CSV file in UTF-8")
 }
@@ -676,7 +676,8 @@ mod tests {
         structure(&[("id", uint(16)), ("balance", Type::Int(12))])
     }
 
-    /// The text of an error without the path of its file: a folder's random name may contain any digits.
+    /// Returns an error's text without the path of its file, because the random name of a folder may contain
+    /// any digits.
     fn beside_the_path(failure: &Error) -> String {
         failure.to_string().rsplit(".csv").next().unwrap_or_default().to_owned()
     }

@@ -27,7 +27,7 @@ proptest! {
         prop_assert!(matches!(Program::from_bytes(&bytes), Err(Error::Input(_))));
     }
 
-    /// The digest detects only accidents, because an attacker can compute it anew. So the reader itself must
+    /// The digest detects only accidents, because an attacker can recompute it. So the reader itself must
     /// refuse malformed bytes.
     #[test]
     fn mutations_with_a_matching_digest_give_well_formed_programs_or_errors(
@@ -76,7 +76,7 @@ fn refused(body: &[u8]) -> String {
     Program::from_bytes(&seal(bytes)).unwrap_err().to_string()
 }
 
-/// Returns a body: the name `p`, no garbler input, one evaluator bit `x`, and the rest.
+/// Returns a body: the name `p`, no garbler input, one evaluator bit `x`, and then `rest`.
 fn body(rest: &[u8]) -> Vec<u8> {
     [&[1, b'p', 0, 1, 1, b'x', 0, 1], rest].concat()
 }
@@ -137,7 +137,7 @@ fn the_reader_names_what_is_wrong() {
 /// A small file must not describe a huge number of wires.
 #[test]
 fn runs_do_not_blow_up() {
-    // The program has one component of 2^20 inputs in a hundred slots, each soldered by one run.
+    // The program has one component of 2^20 inputs in a hundred slots; one run of wires solders each slot.
     let mut program = ProgramBuilder::new("wide", vec![], vec![Port::new("x", Type::Uint(1 << 20))]).unwrap();
     let circuit = Circuit::new(1 << 20, [Gate::Inv(0)], vec![1 << 20]).unwrap().into();
     let (inputs, outputs) = (vec![Port::new("x", Type::Uint(1 << 20))], vec![Port::new("y", Type::Uint(1))]);

@@ -23,7 +23,7 @@ proptest! {
         let bits = random::bits(width, seed);
         let value = value::decode(&ports, &bits);
         prop_assert_eq!(value::encode(&ports, &value).unwrap(), &bits[..]);
-        // The value is the same after it was written as text and read.
+        // The value is still the same after it was written as text and read again.
         let value = value::parse(&value.to_string()).unwrap();
         prop_assert_eq!(value::encode(&ports, &value).unwrap(), &bits[..]);
         if width > 0 {

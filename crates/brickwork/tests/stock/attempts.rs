@@ -20,7 +20,7 @@ use super::*;
 const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
 
 /// For each party, the message before which it records an attempt, because the message tells the peer whether
-/// its cheat would be caught. `None` if its attempts do not count.
+/// its cheat would be caught. `None` if the attempts of this party do not count.
 type Exposing = [Option<Tag>; 2];
 
 /// Fills a protocol's store with the items for two of the smallest programs.
@@ -114,7 +114,7 @@ fn play((name, exposing, fill): Protocol) {
                 let exposing = exposing[counts as usize].map(|tag| (counts, tag));
                 let is_exposed = sent.iter().filter(|sent| Some(**sent) == exposing).count() > made;
                 let cost = vain.saturating_sub(setups[counts as usize]);
-                // A step that ends before its challenge counts no more than a setup does.
+                // A step that ends before its challenge costs no more than a setup.
                 let more = cost > setups[counts as usize];
                 // A step that makes only OTs risks nothing.
                 let is_right = if made == 0 { more == is_exposed } else { !more || is_exposed };

@@ -119,7 +119,7 @@ impl Faults for End {
     }
 }
 
-/// The checked messages of a party.
+/// The messages of one party that were checked.
 #[derive(Default)]
 struct Count {
     connections: u64,
@@ -166,7 +166,7 @@ impl Count {
     }
 }
 
-/// The checked messages of both parties.
+/// The messages of both parties that were checked.
 type Counts = [Arc<Mutex<Count>>; 2];
 
 /// The actions of both parties on a connection.
@@ -214,8 +214,7 @@ struct Story<'s, L = Stocked> {
 }
 
 impl<L: Line> Story<'_, L> {
-    /// Plays the scenario for some or all changes at which the party can crash. Returns the number of
-    /// crashes.
+    /// Runs the scenario for some or all changes at which the party can crash. Returns the number of crashes.
     fn tell(&self) -> usize {
         let mut told = 0;
         for party in [Party::Garbler, Party::Evaluator] {
@@ -293,7 +292,7 @@ fn row_21_a_crash_while_a_program_runs() {
     let story = Story {
         begin: &begin,
         work: &|party, session| run(party, run(party, session, Lacking::Refuse)?, Lacking::Refuse),
-        // A crash costs the items of at most two runs of the four in stock.
+        // A crash costs the items of at most two of the four runs in stock.
         after: &|party, session| run(party, run(party, session, Lacking::Refuse)?, Lacking::Refuse),
     };
     let told = story.tell();
@@ -346,7 +345,7 @@ fn row_21_a_crash_of_lego() {
     };
     let (empty, filled) = (Folders::new(), begin(&|_, session| Ok(session.preprocess(&gates(4))?.1)));
     let built = begin(&|_, session| build(build(session.preprocess(&gates(3))?.1)?));
-    // A crash costs the items of at most two runs of the four, or of the three, in stock.
+    // A crash costs the items of at most two of the four, or three, runs in stock.
     let stories: [(&str, Story<lego::Stocked>); 4] = [
         (
             "LEGO's stock is made",
@@ -478,7 +477,7 @@ fn row_21_a_crash_of_authenticated() {
     let stories: [(&str, Story<authenticated::Stocked>); 4] = [
         ("an epoch of authenticated masks begins", Story { begin: &empty, work: &fill(1), after: &made }),
         ("there are more authenticated masks", Story { begin: &filled, work: &fill(1), after: &made }),
-        // A crash costs the items of at most two runs of the four in stock.
+        // A crash costs the items of at most two of the four runs in stock.
         ("programs run on authenticated masks", Story { begin: &filled, work: &twice, after: &twice }),
         (
             "masks are made for a program on the spot",

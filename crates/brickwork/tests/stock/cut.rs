@@ -46,7 +46,7 @@ fn carry(mut from: UnixStream, mut to: UnixStream, back: &UnixStream, mut left: 
         let [tag, length @ ..] = header;
         tags.push(tag);
         if left == 0 {
-            // Both parties see the end of the connection.
+            // Both parties then see the end of the connection.
             let _ = (to.shutdown(Shutdown::Write), back.shutdown(Shutdown::Write));
         }
         let mut payload = vec![0; u32::from_le_bytes(length) as usize];

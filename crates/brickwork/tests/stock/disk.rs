@@ -274,7 +274,7 @@ fn what_is_kept_is_not_lost_without_a_word() {
             let (_, session) = session.run(keeping(), &input, Lacking::Refuse)?;
             match fills {
                 true => session.preprocess(&[request(1, 1, 8)]).map(drop),
-                // The missing items would be made in a new epoch.
+                // This run would make the missing items in a new epoch.
                 false => session.run(keeping(), &input, Lacking::Make).map(drop),
             }?;
             panic!("what was kept is gone, {fills}");
@@ -317,7 +317,7 @@ fn the_promise_covers_what_is_carried_on() {
     let bounds = bounds.into_inner().unwrap();
     let spent: Vec<f64> = bounds.iter().map(|bound| (bound + 40.0).exp2()).collect();
     assert!((2..6).contains(&spent.len()), "{bounds:?}");
-    // Each step uses one more filling, or more of one.
+    // Each step uses one more filling, or more items of one.
     assert!(spent.is_sorted() && spent.iter().all(|spent| *spent <= 1.0), "{spent:?}");
     assert!(spent[spent.len() - 1] - 0.98 > 2.0 * (spent[0] - 0.98), "{spent:?}");
     BOTH.iter().for_each(|&party| assert!(is_whole(&folders, party)));
@@ -347,7 +347,7 @@ fn programs_from_stored_sessions() {
     refused(folders.run(&programs[1], &inputs, Lacking::Refuse));
     let results = folders.good(&programs[1], Lacking::Make);
     assert!(results.iter().all(|(result, phases)| result.made.is_some() && sent(phases, "preprocess") > 0));
-    // Items that a run made for lack of stock were for this program alone.
+    // Items that a run made because stock was missing were for this program only.
     refused(folders.run(&programs[1], &inputs, Lacking::Refuse));
 }
 
@@ -367,7 +367,7 @@ fn row_25_an_old_copy_of_either_folder_is_refused() {
         folders.good(&program, Lacking::Refuse);
         folders.restore(party, "full");
         refused(folders.run(&program, &inputs, Lacking::Make));
-        // All of it is burned: nothing is left, and new stock can be made.
+        // The whole stock is burned: nothing is left, and new stock can be made.
         for party in BOTH {
             let store = folders.store(party);
             assert!(
@@ -429,7 +429,7 @@ fn row_24_folders_that_are_no_pair_are_refused_as_they_are() {
         drop(store);
         alone.good(&program, Lacking::Make);
     }
-    // Each folder, moved to its own partner, works as before, because nothing was written.
+    // Each folder works as before when it is moved to its own partner, because nothing was written.
     copy(&crossed.of(Party::Garbler), &pairs[0].of(Party::Garbler));
     copy(&crossed.of(Party::Evaluator), &pairs[1].of(Party::Evaluator));
     pairs.iter().for_each(|folders| drop(folders.good(&program, Lacking::Refuse)));
@@ -460,7 +460,7 @@ fn another_level_burns_nothing() {
 fn the_risk_of_an_epoch_stands_beside_that_of_a_run() {
     let folders = Folders::new();
     let program = program(0, Recipient::Both);
-    // The first filling serves one run, the second the next.
+    // The first filling serves one run, the second filling the next run.
     (0..2).for_each(|_| folders.fill(&[Request { garbler_wires: 8, ..request(1, 1, 8) }]));
     let bounds = [0, 1].map(|_| {
         let results = folders.good(&program, Lacking::Refuse);
@@ -602,7 +602,7 @@ fn many_programs_over_one_connection() {
     assert_eq!(results.map(|result| result.unwrap().0), [3, 3]);
 }
 
-/// Stock that another connection made can be used after the stores were compared again.
+/// Stock that another connection made can be used after the stores have been compared again.
 #[test]
 fn what_is_there_and_in_reach_is_told() {
     let folders = Folders::new();

@@ -25,8 +25,8 @@ pub struct BenchFlags {
     command: Vec<OsString>,
 }
 
-/// Runs the other program after these flags, with its output and exit code; returns only if that program is
-/// missing.
+/// Runs the other program with these arguments, with its output and exit code; returns only if that program
+/// is missing.
 pub fn run(arguments: &BenchFlags, flags: Vec<OsString>) -> Failure {
     PROGRAM.take_over(flags.iter().chain(&arguments.command))
 }

@@ -1,5 +1,5 @@
-//! Programs that this command starts in its place: the one in its own folder or, if there is none, the first
-//! in `PATH`.
+//! Other programs that this command starts in its place. Each is in the command's own folder or, if it is not
+//! there, in a folder of `PATH`.
 
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt as _;
@@ -7,15 +7,15 @@ use std::process::Command;
 
 use crate::render::failure::Failure;
 
-/// A program of the project that is installed by itself.
+/// A program of the project that is installed separately.
 pub struct Companion {
     pub name: &'static str,
-    /// Says what it does, after "which".
+    /// Describes the program in the error message, after "which".
     pub does: &'static str,
     pub from: Origin,
 }
 
-/// The origin of a program.
+/// The place from which a program is installed.
 pub enum Origin {
     /// A crate of this folder and name.
     Crate { folder: &'static str, package: &'static str },
@@ -42,10 +42,10 @@ impl Origin {
 
 impl Companion {
     /// Replaces this process by the program with these arguments, so that its output and exit code are those
-    /// of this command. Returns only if that fails, with the reason.
+    /// of this command. Returns only if the program cannot be started, with the reason.
     pub fn take_over(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Failure {
         let beside = brickwork::system::own_program().ok().map(|own| own.with_file_name(self.name));
-        // If it is not beside this program, the system searches for it in PATH.
+        // If the program is not in this folder, the system searches for it in PATH.
         let program = beside.filter(|path| path.is_file()).unwrap_or_else(|| self.name.into());
         let why = Command::new(program).args(arguments).exec();
         let Companion { name, does, from } = self;

@@ -28,7 +28,8 @@ pub struct DemoCheatFlags {
     runs: u32,
 }
 
-/// Runs the other program, with its output and exit code; returns only if that program is missing.
+/// Runs the other program with these arguments, with its output and exit code; returns only if that program
+/// is missing.
 pub fn run(arguments: &DemoCheatFlags, json: bool) -> Failure {
     let runs = Some(format!("--runs={}", arguments.runs));
     PROGRAM.take_over(arguments.attack.clone().into_iter().chain(runs).chain(json.then(|| "--json".into())))

@@ -21,7 +21,7 @@ use crate::render::outcome::ShownValues;
 use crate::render::report::{Report, bit_string, bytes, hex, plural};
 use brickwork::program::MAX_PROGRAM_BYTES;
 
-/// Flags that only protocols have. They are refused with a hint that clap would not give.
+/// Flags that only protocols have. These flags are refused with an own hint, because clap would give none.
 #[derive(Args)]
 struct OfProtocols {
     #[arg(long = "security", hide = true, value_name = "S", value_parser = no_security)]
@@ -498,7 +498,7 @@ impl Written {
 impl Drop for Written {
     fn drop(&mut self) {
         for path in &self.0 {
-            // One file without the others is useless, so a failure to remove it needs no message.
+            // Removing may fail; the file is useless without the others, so no message is necessary.
             let _ = fs::remove_file(path);
         }
     }

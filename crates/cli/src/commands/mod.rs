@@ -128,7 +128,7 @@ pub enum Command {
     Man(manual::Manual),
 }
 
-/// The processes that commands start of their own program.
+/// The processes that commands start from their own program.
 #[derive(Subcommand)]
 pub enum Started {
     /// A party of `brickwork run`
@@ -138,7 +138,7 @@ pub enum Started {
 }
 
 impl Started {
-    /// Runs the process.
+    /// Runs the process to its end.
     pub fn run(&self, quiet: bool) -> Result<Report, Failure> {
         match self {
             Started::Child => child::run(quiet),

@@ -107,7 +107,7 @@ pub fn in_processes(
     let mut first = start(task, true, &garbler_pem, &inputs[0])?;
     let address = match first.line()? {
         Some(ChildLine::Listening(address)) => address,
-        // The garbler ended before it listened; its line says why.
+        // The garbler ended before it listened; the line that it printed contains the reason.
         Some(said) => return Err(ran(Party::Garbler, said).err().unwrap_or_else(silent).into()),
         None => return Err(died(Party::Garbler, first.wait()?).into()),
     };
@@ -245,7 +245,7 @@ fn outcomes(
     Ok(first_reason(results)?)
 }
 
-/// The result of a party that ran here.
+/// The result of a party that ran in a process of this machine.
 pub struct FinishedRun {
     /// The bits of its outputs.
     pub outputs: Vec<bool>,

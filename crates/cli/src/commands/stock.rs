@@ -85,7 +85,7 @@ struct Verify {
     repair: bool,
 }
 
-// The next two are one group, so that the error for a missing choice names both.
+// These two flags are one group, so that the error for a missing choice names both.
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("what").args(["epoch", "all"]).required(true))]
 struct Burn {
@@ -99,7 +99,7 @@ struct Burn {
     all: bool,
 }
 
-// One group, as in `burn`.
+// These two flags are one group, as in `burn`.
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("whom").args(["peer", "all"]).required(true))]
 struct Forgive {

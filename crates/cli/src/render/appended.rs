@@ -1,5 +1,5 @@
-//! Files of lines that are only appended to: the log and the audit trail. At a size or an age the file is set
-//! aside, and a new one is begun.
+//! Files to which lines are only appended: the log and the audit trail. When such a file reaches a size or an
+//! age, it is renamed, and a new file is begun.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use crate::commands::files;
 use crate::render::failure::Failure;
 use crate::render::terminal::now;
 
-/// The limits of a file, beyond which a new one is begun.
+/// The limits of a file; when it reaches one of them, a new file is begun.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rotation {
     bytes: Option<u64>,
@@ -95,11 +95,11 @@ impl Appended {
     }
 
     /// Opens the file again, because another program may have renamed it. Another user who can write to the
-    /// folder may have put a link or an own file there, which is refused.
+    /// folder may have put a link or another file there; both are refused.
     ///
     /// # Errors
-    /// If this process cannot append to the file, or it is not a file of the same owner. After an error the
-    /// old file stays in use.
+    /// If this process cannot append to the file, or another user owns the file. After an error the old file
+    /// stays in use.
     pub fn reopen(&mut self) -> Result<(), Failure> {
         let file = opened(&self.path, self.linked, self.private)?;
         let [old, new] = [&self.file, &file].map(File::metadata);
@@ -120,7 +120,7 @@ impl Appended {
         &self.path
     }
 
-    /// Returns whether the file has reached a limit. An empty file never has.
+    /// Returns whether the file has reached a limit. An empty file has reached none.
     fn is_full(&self) -> io::Result<bool> {
         let file = self.file.metadata()?;
         let begun = file.created().unwrap_or(self.opened);
@@ -130,7 +130,7 @@ impl Appended {
             && (bytes.is_some_and(|most| file.len() >= most) || oldest.is_some_and(|most| age >= most)))
     }
 
-    /// Gives the file a name with the time, unless another process has done so, and begins a new file.
+    /// Renames the file to a name with the time, unless another process has done so, and begins a new file.
     fn set_aside(&mut self) -> Result<(), Failure> {
         let is_own = |there: &fs::Metadata| {
             self.file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino()))
@@ -151,7 +151,7 @@ impl Write for Appended {
     /// Writes a whole line in one piece, so that lines of other processes stay whole.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         if self.is_full()? {
-            // A file that cannot be set aside is used on, and the next line tries again.
+            // If the file cannot be renamed, this line still goes into it, and the next line tries again.
             let _ = self.set_aside();
         }
         self.file.write_all(line).map(|()| line.len())
@@ -214,8 +214,8 @@ mod tests {
         assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 2);
     }
 
-    /// Another user of the folder cannot lead lines into another file, neither by a link at rotation nor by
-    /// one before a signal. A link that the user has named is followed.
+    /// Another user of the folder cannot make lines go into another file: neither with a link at rotation,
+    /// nor with a link before a signal. A link that the user has named is followed.
     #[test]
     fn links_are_not_followed() {
         let folder = tempfile::tempdir().expect("a folder");

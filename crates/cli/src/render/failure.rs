@@ -247,7 +247,7 @@ impl From<clap::Error> for Failure {
     }
 }
 
-/// Returns whether our message tells more than clap's.
+/// Returns whether the message of this module tells more than clap's.
 pub fn is_special(error: &clap::Error) -> bool {
     not_built(error).is_some()
 }

@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    /// The bar gets the progress of a real run, and never goes back.
+    /// A bar shows the progress of a real run, and never goes back.
     #[test]
     fn a_bar_runs_forward_only() {
         let mut bar = Bar::new(Duplo::PHASES, true);

@@ -23,8 +23,8 @@ use crate::render::report::hex;
 use crate::render::terminal::now;
 use crate::render::versions::Versions;
 
-/// The largest number of lines per minute, for each kind that others can cause at will. Further events are
-/// only counted.
+/// The largest number of lines per minute, for each kind of event that others can cause as often as they
+/// like. Further events are only counted.
 const LINES: u32 = 100;
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -60,11 +60,11 @@ pub enum EventOutcome {
     Refused,
 }
 
-/// The side whose user requested the run.
+/// The party whose user requested the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Asker {
-    /// An application of this party that has a token.
+    /// An application of this party, which has given a token.
     Here,
     Peer,
 }
@@ -275,7 +275,7 @@ impl Trail {
         self.set(|parties| parties.protocol = Some(protocol));
     }
 
-    /// Completes the event of a run with its report, whose protocol also counts for the following lines.
+    /// Completes the event of a run with the run's report. The following lines name the report's protocol.
     pub fn reported(&self, report: &Report, event: TrailEvent) -> TrailEvent {
         self.speaks(report.protocol.name());
         TrailEvent { bound_log2: Some(report.promise.bound_log2), ..event.with_bytes(&report.phases) }
@@ -329,7 +329,8 @@ impl Trail {
     }
 }
 
-/// The reason in the trail if an input was refused. Its message may tell something about the input.
+/// The reason that the trail gives if an input was refused. The full message may reveal something about the
+/// input.
 pub const UNREADABLE: &str = "an input, a program, a key or a list cannot be read";
 
 /// Returns the reason for a failure. A message about a malformed input may repeat a part of it, so the trail
@@ -405,7 +406,7 @@ impl Observer for Noting {
 /// The bytes of a session's identifier that the trail shows.
 const SESSION_BYTES: usize = 16;
 
-/// The meeting of a command that meets its peer once.
+/// The one meeting of a command that meets its peer once.
 pub struct Once<'t> {
     trail: &'t Trail,
     begun: Instant,

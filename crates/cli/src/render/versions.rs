@@ -47,7 +47,7 @@ impl fmt::Display for Versions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let commit = self.commit.map_or_else(|| "commit unknown".into(), |commit| format!("commit {commit}"));
         write!(f, "brickwork {} ({commit}, protocol {})", self.version, self.protocol)?;
-        // If Cargo builds this program together with the adversary's, this one has the hooks, too.
+        // If Cargo builds this program together with the adversary's programs, this one has the hooks, too.
         f.write_str(if self.hooks { ", with hooks for a cheater: for tests alone" } else { "" })
     }
 }

@@ -21,7 +21,7 @@ pub const HOUR: u64 = 3600;
 /// The beginning of the key of a note about runs. The [`Payer`] follows.
 const KEY: &[u8] = b"serve runs ";
 
-/// A number of runs that are allowed. Without a limit, any number is.
+/// The number of runs that are allowed. Without a limit, every run is allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RunBudget {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,7 +181,7 @@ impl BudgetBook {
         self.runs.get(&payer.key()).map_or(0, |runs| runs.all)
     }
 
-    /// Returns the numbers of runs that are left now: in this hour, and in all.
+    /// Returns the numbers of runs that are left: in this hour, and in all.
     pub fn left(&mut self, payer: Payer, budget: &RunBudget) -> RunBudget {
         let runs = self.runs.entry(payer.key()).or_default();
         runs.forget_before(now());
@@ -204,8 +204,7 @@ impl Runs {
         self.recent = self.recent.split_off(&now.saturating_sub(HOUR - 1));
     }
 
-    /// Returns the time at which there will be fewer than `most` runs in the last hour, if there are more
-    /// now.
+    /// If the last hour has `most` runs or more, returns the time at which it will have fewer.
     fn frees(&self, most: u64) -> Option<u64> {
         let mut left = self.recent.values().sum::<u64>().checked_sub(most)?;
         for (time, count) in &self.recent {

@@ -47,7 +47,7 @@ pub enum Why {
     Stopping,
     /// The run cannot be counted on disk, or its outputs cannot be stored.
     Uncounted,
-    /// So many attempts of the peer failed that no more stock is made.
+    /// So many of the peer's attempts failed that no more stock is made.
     Vain,
 }
 
@@ -87,8 +87,8 @@ impl RequestRefusal {
         RequestRefusal { retry_after: Some(seconds), ..self }
     }
 
-    /// Returns the reason for the audit trail. A message about an input may name rows that are alike, or a
-    /// length, so the trail only tells that there was one.
+    /// Returns the reason for the audit trail. A message about an input may contain row numbers or a length,
+    /// so the trail only tells that there was a message.
     fn audited(&self) -> String {
         if self.status == 400 { UNREADABLE.into() } else { self.error.clone() }
     }
@@ -172,7 +172,7 @@ struct Queued {
     input: SecretBlocks<bool>,
     until: Instant,
     answer: oneshot::Sender<DeskAnswer>,
-    /// The time before which the run is not tried again, because something was missing.
+    /// The run is not tried again before this time, because something was missing.
     not_before: Instant,
     /// True while the program of the request runs. Then the request ends with the run.
     runs: bool,
@@ -201,7 +201,7 @@ struct Queue {
 /// The time after which an announcement expires if the peer does not repeat it.
 const ANNOUNCED: Duration = Duration::from_secs(3);
 
-/// Lines of the log a minute about meetings with the peer, and about wrong tokens.
+/// The largest number of log lines in a minute about meetings with the peer, and about wrong tokens.
 const MEETINGS: u32 = 60;
 
 /// The time between two announcements of a waiting request.
@@ -404,7 +404,7 @@ impl Desk {
         Ok(tried)
     }
 
-    /// Notes that another attempt would exceed the limit.
+    /// Records that another attempt would exceed the limit.
     pub fn gives_up(&self) {
         self.in_vain.store(true, Ordering::SeqCst);
     }
@@ -447,8 +447,8 @@ impl Desk {
         }
     }
 
-    /// Returns the reasons for which requests would not be served. A program that lacks stock or budget is a
-    /// reason if no other program can run.
+    /// Returns the reasons why requests would not be served. A program that lacks stock or budget is a reason
+    /// if no other program can run.
     pub fn not_ready(&self) -> Vec<Reason> {
         let vain =
             "the service makes no more stock, because too many attempts failed: see `brickwork stock ls`";
@@ -501,7 +501,7 @@ impl Desk {
         }
     }
 
-    /// Returns whether the log may have a line more about a meeting. It says how many it had to leave out.
+    /// Returns whether the log may have one more line about a meeting. It says how many it had to leave out.
     pub fn tells_of_meeting(&self) -> bool {
         let (mut quota, now) = (lock(&self.meetings), Instant::now());
         if let Some(more) = quota.left_out(now) {
@@ -745,8 +745,8 @@ impl Desk {
             self.may(allowed)?;
             self.token_may(token)?;
             let queue = lock(&self.queue);
-            // A run stores its result before its request leaves the queue. So this search can have missed the
-            // result only if another result was stored in between.
+            // A run stores its result before its request leaves the queue. So the search can have missed the
+            // result only if another result was stored in the meantime.
             if self.kept.load(Ordering::SeqCst) == kept {
                 break queue;
             }
@@ -986,7 +986,7 @@ impl Desk {
         let asked = {
             let mut queue = lock(&self.queue);
             queue.announced.retain(|announced| announced.which != *which);
-            // A request that came after the run had begun has not given it an input.
+            // A request that came after the run had begun has not given the run its input.
             let place = queue.requests.iter().position(|request| request.which == *which && request.runs);
             place.map(|place| queue.requests.remove(place))
         };

@@ -119,7 +119,7 @@ fn windows(budget: &RunBudget) -> impl Iterator<Item = (Window, i64)> {
     windows.into_iter().filter_map(|(window, left)| Some((window, i64::try_from(left?).unwrap_or(i64::MAX))))
 }
 
-/// The thing that a program lacks.
+/// The resource that a program lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lacks {
     Stock,
@@ -309,7 +309,7 @@ impl Figures {
         }
     }
 
-    /// Returns the thing that a program lacks, if it cannot run now.
+    /// Returns the resource that a program lacks, if it cannot run now.
     pub fn lacks(&self, program: &str) -> Option<Lacks> {
         let spent = |window: Window| {
             let of = OfBudget { program: program.into(), window };

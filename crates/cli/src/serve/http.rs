@@ -40,7 +40,7 @@ use super::rate::RateLimit;
 /// The time in which a client must send its headers, and again its body.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The time for which a status page is used again.
+/// The time for which a status page is reused.
 const PAGE_AGE: Duration = Duration::from_millis(500);
 
 /// The state that all connections share.

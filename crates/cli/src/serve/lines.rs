@@ -1,4 +1,4 @@
-//! The three connections between two services, called lines. If one of them fails, all end.
+//! The three connections between two services; each is called a line. If one line fails, all three end.
 //!
 //! ```text
 //!   work    garbler -> evaluator    run this? | compare the stores again | (nothing, now and then)
@@ -9,9 +9,9 @@
 //!           garbler -> evaluator    noted | why not
 //! ```
 //!
-//! On each line one party, the driver, sends messages. It sends them regularly, so that the other party can
-//! check for a stop. Security does not depend on these messages: programs are compared by digest and stores
-//! by their logs, and each party checks its own list and budget.
+//! On each line one party, the driver, sends messages. It sends one at least every two seconds, so that the
+//! other party can check for a stop. Security does not depend on these messages: programs are compared by
+//! digest and stores by their logs, and each party checks its own list and budget.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +35,7 @@ use super::results::Which;
 use crate::render::report::hex;
 use crate::render::trail::{Asker, EventKind, EventOutcome, Reached, TrailEvent};
 
-/// A message of this module, as JSON.
+/// All messages of this module have this tag, and are JSON.
 const SERVE: Tag = Tag(120);
 
 /// The number of messages that the driver of a line may send in a second. Further messages wait.
@@ -144,7 +144,7 @@ pub fn sheet_again(bytes: &[u8]) -> Option<Vec<u8>> {
     serde_json::to_vec(&serde_json::from_slice::<Sheet>(bytes).ok()?).ok()
 }
 
-/// Does the same for a message of a driver, if any run in it can exist.
+/// Reads a driver's message and writes it again, if any run in it can exist.
 pub fn said_again(bytes: &[u8]) -> Option<Vec<u8>> {
     let say = serde_json::from_slice::<Say>(bytes).ok()?;
     match &say {
@@ -155,7 +155,7 @@ pub fn said_again(bytes: &[u8]) -> Option<Vec<u8>> {
     serde_json::to_vec(&say).ok()
 }
 
-/// Does the same for an answer to a driver.
+/// Reads an answer to a driver and writes it again.
 pub fn heard_again(bytes: &[u8]) -> Option<Vec<u8>> {
     serde_json::to_vec(&serde_json::from_slice::<Hear>(bytes).ok()?).ok()
 }
@@ -229,12 +229,12 @@ const TICK: Duration = Duration::from_millis(500);
 /// The interval at which an idle line is checked while the service stops.
 const LAST_TICK: Duration = Duration::from_millis(50);
 
-/// Keeps the lines to the peer open until the service stops. `ready` is called once this party can be
-/// reached.
+/// Keeps the lines to the peer open until the service stops. `ready` is called when the peer can reach this
+/// party.
 ///
-/// If a line breaks during a step, the peer may have broken it because it did not like the challenge.
-/// Therefore this party waits before the next connection. The wait doubles each time. It ends when the lines
-/// of a meeting close with a completed step and no broken one.
+/// A peer that dislikes the challenge can break a line during a step, to get another challenge. Therefore
+/// this party waits before the next connection. The wait doubles each time that this happens. The wait goes
+/// back to zero when the lines of a meeting close and all its steps were completed.
 ///
 /// # Errors
 /// [`Error::Peer`] if the peer failed a check; then this party does not connect again.
@@ -370,7 +370,7 @@ fn gather(desk: &Desk, listener: &mut Listener) -> Result<Lines, Error> {
         };
         let theirs = fits(&met).ok().filter(|sheet| is_name(&sheet.meeting));
         let Some(theirs) = theirs else {
-            // If the peer has gone away, it does not need the reason.
+            // If the peer is gone, it does not need the reason.
             let _ = met
                 .channel
                 .refuse("this party runs `brickwork serve`; run `brickwork serve` at the peer, too");
@@ -461,7 +461,7 @@ impl Pulse {
     }
 }
 
-/// Waits a little while the service stops and the lines stay open for the current step.
+/// While the service stops and the lines stay open for the current step, waits a little.
 fn last_step(desk: &Desk) {
     if desk.is_stopping() {
         std::thread::sleep(LAST_TICK);
@@ -633,7 +633,7 @@ fn answer(
         return refused(line, Why::NotAllowed);
     };
     let Some(running) = desk.begin(which, allowed) else { return refused(line, Why::Stopping) };
-    // A run that no user requests any more does not use the standing input.
+    // If no user requests the run any more, the standing input is not used for it.
     let input = running.input.as_ref().filter(|_| running.is_asked() || !theirs);
     let Some(input) = input else { return refused(line, Why::NoInput) };
     if !line.has(&allowed.program)? {
@@ -700,7 +700,7 @@ fn fills(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
                 }
                 Hear::No(why) => {
                     desk.peer_in_vain.store(why == Why::Vain, Ordering::SeqCst);
-                    // There will be no stock for this program, so no request should wait for it.
+                    // No stock will be made for this program, so no request should wait for it.
                     desk.refuse_all(&allowed.digest, &RequestRefusal::from(why).of_the_peer());
                     continue;
                 }
@@ -848,7 +848,7 @@ fn serves_asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error>
 mod tests {
     use super::*;
 
-    /// If a peer completes one step and breaks off the next, the wait does not get shorter.
+    /// A peer that completes one step and breaks off the next does not shorten the wait.
     #[test]
     fn a_step_that_is_made_takes_nothing_from_one_that_is_given_up() {
         let after = |made: bool, given_up: bool, penalty| {

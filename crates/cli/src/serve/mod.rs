@@ -118,7 +118,8 @@ pub fn run(arguments: &ServeFlags, quiet: bool, trail: &Trail) -> Result<Report,
         )
     })?;
 
-    // This comes before the address is printed, because a reader of the address may send a signal at once.
+    // The handlers for signals are set before the address is printed, because a reader of the address may
+    // send a signal at once.
     let signals = {
         let _inside = runtime.enter();
         [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal)
@@ -179,7 +180,7 @@ pub fn run(arguments: &ServeFlags, quiet: bool, trail: &Trail) -> Result<Report,
                 _ = int.recv() => return None,
                 _ = hup.recv() => {
                     let (desk, path) = (desk.clone(), arguments.config.clone());
-                    // This may take long, and must not block requests.
+                    // Reading the configuration may take long, and must not block requests.
                     let reloading = tokio::task::spawn_blocking(move || reload(&desk, &path));
                     tokio::select! {
                         ended = reloading => if ended.is_err() {

@@ -71,7 +71,7 @@ pub fn run(arguments: &RequestFlags) -> Result<Report, Failure> {
     if let Some(seconds) = answer["retry_after"].as_u64() {
         hint += &format!("; ask again in {seconds} s");
     }
-    // The first are errors of the user, and the second may disappear without a change.
+    // The first statuses are errors of the user; the others may disappear without a change.
     Err(match status {
         400 | 404 | 413 => Failure::input(text("error"), hint),
         401 | 403 | 405 | 409 => Failure::usage(text("error"), hint),

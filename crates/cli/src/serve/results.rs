@@ -88,7 +88,7 @@ impl Results {
         }
     }
 
-    /// Keeps the outputs of a run. It is on the disk when this returns.
+    /// Keeps the outputs of a run. The outputs are on the disk when this function returns.
     ///
     /// # Errors
     /// [`ProtocolError::Stock`] if it cannot be written.
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(find(&results, 1, "=a", false), FoundRun::Outputs(json!(2)));
         assert_eq!(find(&results, 2, "=a", true), FoundRun::Outputs(json!({ "x": 3 })));
         assert_eq!(find(&results, 2, "=b", true), FoundRun::Nothing);
-        // The test adds keys as if there were many results.
+        // The test adds keys, as if there were many results.
         results.keys.extend((10..8 + KEPT as u64).map(|number| (number, number.to_le_bytes().to_vec())));
         results.keep(&which(3, "=c"), &[true], "t", &json!(4)).unwrap();
         assert_eq!(results.keys.len(), KEPT);

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::process::{Command, Output};
 
-/// A process that is killed and waited for when it is dropped, so a failing test leaves no process.
+/// A process that is killed and awaited when it is dropped, so a failing test leaves no process.
 pub struct Child(Option<std::process::Child>);
 
 impl Child {

@@ -206,9 +206,9 @@ fn a_job_runs_partition_by_partition() {
     assert_eq!((&again["job"], &again["security"]["spent"]), (&garbler["job"], &json!(2)));
 }
 
-/// Making stock alone succeeds at either party, and the result has the number of partitions in stock. If only
-/// one party wanted to run, it is told why nothing ran. If results are deleted afterwards, their party
-/// reports an error.
+/// Making stock without running succeeds at either party, and the result gives the number of partitions in
+/// stock. If only one party wants to run, it gets the reason why nothing ran. If results are deleted
+/// afterwards, their party reports an error.
 #[test]
 fn a_job_says_what_it_came_to() {
     let job = Job::new(3, 2);
@@ -295,7 +295,7 @@ fn workers_may_die() {
     if !in_doubt.is_empty() {
         let numbers = in_doubt.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
         let rerun: &[&str] = &["--rerun", &numbers];
-        // If only one party requests it, the partition does not run again.
+        // If only one party requests the partition, it does not run again.
         let alone = job.run([""; 2], [rerun, &[]]);
         assert!(alone.iter().all(|output| output.status.code() == Some(1)), "{alone:?}");
         let [both, _] = job.run([""; 2], [rerun; 2]).map(|output| object_of(&output));
@@ -314,7 +314,7 @@ fn row_20_a_job_goes_on_whose_ledgers_are_equal() {
     let [_, _] = job.run([""; 2], [fills; 2]).map(|output| object_of(&output));
     for party in 0..2 {
         let mut book = job.book(party);
-        // In both ledgers, lane 0 is lost while it has the partition, although its stock is still unused.
+        // In both ledgers, lane 0 is lost while it has the partition, although the lane's stock is unused.
         book.append(&[JobEntry::Claim { partition: 0, lane: 0 }, JobEntry::Lost { lane: 0 }]).unwrap();
     }
     let [garbler, _] = job.within(60, [""; 2], [&[]; 2]).map(|output| object_of(&output));

@@ -4,7 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
-/// This holds for the command that people install, which is not built together with the adversary's crate.
+/// This test is about the command that people install, which is not built together with the adversary's
+/// crate.
 #[test]
 fn the_command_has_no_hooks() {
     let hint =

@@ -53,7 +53,7 @@ fn doctors_of_different_programs_say_so() {
     }
 }
 
-/// Either both parties use a store or neither, and the store must open.
+/// Either both parties use a store or neither does, and the store can be opened.
 #[test]
 fn doctors_look_at_stores() {
     let keys = Keys::new();
@@ -97,7 +97,8 @@ fn nobody_and_a_taken_port_are_code_4() {
     assert!(object(&output)["error"]["hint"].as_str().unwrap().contains("another program already listens"));
 }
 
-/// Every kernel of this machine can be chosen and is used then. Any other name ends every command at once.
+/// Each kernel of this machine can be chosen with the environment variable, and is then used. Any other name
+/// ends every command at once.
 #[test]
 fn kernels_are_chosen_by_the_environment() {
     let with_kernel = |arguments: &[&str], kernel: &str| {
@@ -145,8 +146,8 @@ fn what_is_missing_is_named_and_no_failure() {
         assert!(ok.is_none() && words == format!("not checked {hint}"), "{words}");
     }
     let some = ["doctor", &file, "--identity", &keys.file("garbler.key"), "--listen", "127.0.0.1:0"];
-    // A check that was requested and could not be made counts as failed, so that a dead port does not stay
-    // unnoticed.
+    // A check that was requested and cannot be made fails. For example, an address where nobody listens is
+    // reported.
     let output = run(&[&some[..], &["--json"]].concat());
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stdout));
     let asked = |flag: &str, lacks: &str| {

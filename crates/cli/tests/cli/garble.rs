@@ -1,4 +1,4 @@
-//! Tests JustGarble on files: from a program to its outputs, and every refusal.
+//! Tests JustGarble on files: the way from a program to its outputs, and every refusal.
 
 use super::*;
 
@@ -239,7 +239,8 @@ fn another_program_is_refused() {
     bad(&["decode-garbled", &y, "--decoding", &d, "--map", "in0=garbler"], 2, "--program");
 }
 
-/// SCD files can be written, mapped, simulated and garbled as programs. Topological circuits cannot.
+/// Programs can be read from SCD files: they can be written, mapped, simulated and garbled. Topological
+/// circuits cannot.
 #[test]
 fn scd_files_are_programs() {
     let keys = Keys::new();

@@ -8,8 +8,8 @@ use super::parties::Side;
 use super::stock::{Parties, ROLES};
 use super::*;
 
-/// Two processes run at each security level. The bytes are the predicted ones, and the promise reaches the
-/// level.
+/// Two processes run at each security level. The sent bytes are the predicted ones, and the promise reaches
+/// the level.
 #[test]
 fn jimu_parties_compute_and_say_what_they_promise() {
     let keys = Keys::new();
@@ -191,7 +191,7 @@ fn jimu_parties_run_from_stock() {
             assert_eq!(sent, jimu::cost::script_from_stock(&program, unit, 1, 40).unwrap().sent_bytes(1));
         }
     }
-    // One bucket is left, but no inputs.
+    // One bucket is left, but no items for inputs.
     for output in parties.both(run(["7", "9"], &["--cut", "given", "--no-top-up"])) {
         is_error(&output, 6, &format!("the program needs {whole} more than the stock has"));
     }

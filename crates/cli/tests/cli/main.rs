@@ -86,7 +86,7 @@ fn components_of(report: &Value) -> Vec<&Value> {
     batches.iter().filter(|batch| batch["kind"] == "component").collect()
 }
 
-/// Starts it in the background.
+/// Starts the command in the background.
 fn start(arguments: &[&str]) -> Child {
     Child::spawn(&mut brickwork(arguments))
 }
@@ -109,7 +109,7 @@ fn address(child: &mut Child) -> String {
     }
 }
 
-/// A program whose output leaves as two shares.
+/// A program whose output is given as two shares, one to each party.
 const SHARED: &str = "#parties 2
 typedef uint_t 8 u8
 #input 1 u8
@@ -118,7 +118,7 @@ typedef uint_t 8 u8
 function void main() { child = input1 + input2; }
 ";
 
-/// Reads a line byte by byte, so that the rest stays in the pipe. Returns the message of a line of JSON.
+/// Reads a line byte by byte, so that later lines stay in the pipe. Returns the message of a line of JSON.
 fn line(pipe: &mut impl Read) -> String {
     let (mut line, mut byte) = (Vec::new(), [0]);
     while pipe.read(&mut byte).expect("a byte") == 1 && byte != *b"\n" {

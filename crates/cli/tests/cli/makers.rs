@@ -21,7 +21,7 @@ fn key(parties: &Parties, name: &str) -> String {
     text(&run(&["keygen", "-o", &parties.keys().file(name)]).stdout).trim_end().to_owned()
 }
 
-/// Returns a free port that the system does not give to a process that asks for any port.
+/// Returns a free port. The system never gives this port to a process that asks for any port.
 fn free() -> String {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = 20_000 + (std::process::id() % 100) as u16 * 100;
@@ -152,7 +152,7 @@ fn row_21_kill_9_of_makers_and_coordinators() {
         let victim = if which < MAKERS { &mut makers[role][which] } else { &mut coordinators[role] };
         victim.kill().expect("a signal");
         let ended = coordinators.map(|child| finish_within(child, Duration::from_secs(30)));
-        // Makers whose coordinator is gone notice it at once. Makers without a caller wait for the whole
+        // Makers whose coordinator is gone notice it at once. Makers that are never called wait for the whole
         // timeout.
         let patience = Duration::from_secs(10);
         let makers =
@@ -160,7 +160,7 @@ fn row_21_kill_9_of_makers_and_coordinators() {
         let all = || ended.iter().chain(makers.iter().flatten());
         for (output, waited) in all() {
             let code = output.status.code();
-            // The process was killed, succeeded, or lost a connection; or it never had a caller.
+            // The process was killed, succeeded, or lost a connection; or no coordinator called it.
             let known = [None, Some(0), Some(4), Some(6)].contains(&code);
             let called = text(&output.stderr).contains("the party has connected");
             assert!(known && !(*waited && called), "{code:?} {output:?}");

@@ -32,7 +32,7 @@ fn shells_complete_every_command_and_flag() {
         for command in commands() {
             assert!(script.contains(&command), "{shell}: {command}");
         }
-        // The script for fish has flags without dashes.
+        // The script for fish writes flags without dashes.
         for flag in flags(&text(&run(&["garbler", "--help"]).stdout)) {
             assert!(script.contains(flag.trim_start_matches('-')), "{shell}: {flag}");
         }

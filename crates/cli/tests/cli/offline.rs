@@ -285,7 +285,7 @@ fn compile_describes_its_program_to_machines() {
     );
     assert_eq!(json["wires"].as_u64().unwrap(), 20 + 8 + sum("outputs"));
     assert!(json["and_depth"].as_u64().unwrap() >= 14, "{json}");
-    // The map must show the wire of each bit.
+    // The output of `--wires` must show the wire of each bit.
     assert_eq!(json["garbler_inputs"][0]["width"], 20);
     let wires = |map: &str| -> Vec<(String, u64, u64)> {
         let text = |r: &serde_json::Value| {

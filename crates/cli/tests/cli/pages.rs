@@ -10,7 +10,7 @@ use super::*;
 fn commands_of_the_pages_are_known() {
     let (mut wrong, mut checked) = (Vec::new(), 0);
     for (page, text) in all() {
-        // The programs that measure and that compute queries know their own.
+        // The programs behind `bench` and `sql` know their own commands.
         let others = ["bench", "sql"];
         for words in commands(&text).into_iter().filter(|words| !others.contains(&&*words[0])) {
             let words: Vec<&str> = words.iter().map(String::as_str).chain(["--help"]).collect();

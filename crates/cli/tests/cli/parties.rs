@@ -168,7 +168,7 @@ fn two_parties_compute_whoever_listens() {
         let (listening, address) = first.listen(&["--json", "--timeout", "60"]);
         check_result(&second.connect(&address, &["--json", "--timeout", "60"]), second.role);
         check_result(&finish(listening), first.role);
-        // If only one protocol has an effect for a flag, this party accepts only that protocol, so both run
+        // If a flag has an effect for one protocol only, this party accepts only that protocol, so both run
         // it.
         let (listening, address) = first.listen(&["--json", "--timeout", "60"]);
         let connected = second.connect(&address, &["--json", "--lanes", "2", "--timeout", "60"]);
@@ -323,9 +323,9 @@ fn what_differs_is_code_7_on_both_sides() {
     is_error(&finish(listening), 7, "security");
 }
 
-/// With `--keep` a listener refuses visits of peers that do not fit and waits on: another program, other
-/// flags, another cut, or the same role. Each peer gets the reason. Then a peer fits, and the listener ends
-/// with this run.
+/// With `--keep` a listener refuses peers that do not fit, and continues to wait. Such a peer has another
+/// program, other flags, another cut, or the same role. Each peer gets the reason. Then a peer fits, and the
+/// listener ends with this run.
 #[test]
 fn a_kept_listener_waits_for_the_peer_that_fits() {
     let keys = Keys::new();
@@ -348,7 +348,7 @@ fn a_kept_listener_waits_for_the_peer_that_fits() {
         let other = Side { keys: &keys, role: second.role, file: source, input: "7" };
         is_error(&other.connect(&address, &["--json"]), 7, "different programs");
         let mut arguments = first.arguments(&["--connect", &address, "--json"]);
-        // The same role, with the other party's key.
+        // The peer has the same role, and the other party's key.
         let own = ["--identity", "--peer"].map(|flag| arguments.iter().position(|a| a == flag).unwrap() + 1);
         let honest = second.arguments(&[]);
         own.into_iter().for_each(|place| arguments[place] = honest[place].clone());
@@ -374,7 +374,7 @@ fn a_kept_listener_waits_for_the_peer_that_fits() {
             }
             assert!(!log.contains('\u{1b}'), "no colours: {log}");
         }
-        // The lines have times and are in order, and the file also has what stderr got in another form.
+        // The lines of the file have times and are in order. The file also contains the messages of stderr.
         assert!(file.contains("waiting for the peer at"), "{file}");
         let times: Vec<&str> = file.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
         assert!(times.iter().all(|time| time.len() > 19 && time.ends_with('Z')), "{file}");

@@ -28,7 +28,7 @@ fn a_protocol_is_proposed() {
         let candidates = json["candidates"].as_array().expect("candidates");
         let proposed = candidates.iter().find(|one| one["way"] == json["proposed"]).expect("one of them");
         assert!(human.contains(&format!("Proposed: --protocol {}", json["proposed"].as_str().unwrap())));
-        // The rest of the reason is a time that includes a search for cuts, so it differs each time.
+        // The end of the reason names a time that includes a search for cuts, so it differs each time.
         let why = json["reason"].as_str().and_then(|reason| reason.split(';').next()).expect("a reason");
         assert!(human.contains(why), "{why}: {human}");
         let models: BTreeSet<_> = candidates.iter().filter_map(|one| one["model"].as_str()).collect();
@@ -200,7 +200,7 @@ fn a_plan_tries_other_cuts() {
         cuts.iter().map(|cut| cut["and_gates_a_slot"].as_f64().expect("a number")).collect();
     assert!(sizes.is_sorted() && sizes.last() == Some(&6400.0), "{sizes:?}");
     let compiled = keys.file("cut.bwp");
-    // Every second cut is tried, and also the given and the chosen one.
+    // The test tries every second cut, and also the given cut and the chosen one.
     let stands_out = |cut: &Value| cut["given"] == true || cut["chosen"] == true;
     let tried = cuts.iter().enumerate().filter(|(k, cut)| k % 2 == 0 || stands_out(cut));
     for (_, cut) in tried {
@@ -274,7 +274,7 @@ impl<'t> Row<'t> {
 }
 
 /// The row with a star has the smallest time, or the remark below the table explains why it does not. This
-/// holds for cuts and for buckets, chosen by the user or by the search, in the text and in the JSON. (The
+/// holds for cuts and for buckets, if the user or the search chose them, in the text and in the JSON. (The
 /// text and the JSON come from two calls. The search for cuts is limited by time, so each call is compared
 /// only with its own explanation.)
 #[test]
@@ -400,7 +400,7 @@ fn no_run_measures_the_machine() {
     assert!(text(&plan.stderr).contains("measuring this machine"), "those were another kernel's");
 }
 
-/// A run with the fastest cut is one of the same function.
+/// A run with the fastest cut computes the same function.
 #[test]
 fn a_run_takes_the_fastest_cut() {
     let keys = Keys::new();

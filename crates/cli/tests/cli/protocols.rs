@@ -249,7 +249,7 @@ fn semi_honest_parties_run_from_stock() {
         assert_eq!((&epoch["protocol"], &epoch["security"]), (&json!("semi-honest"), &json!(null)));
         assert_eq!((&epoch["bound_log2"], &epoch["batches"][0]["kind"]), (&json!(null), &json!("ots")));
     }
-    // `doctor`, which changes nothing, finds the stock, too.
+    // `doctor` finds the stock, too, and changes nothing.
     assert!(parties.doctor("evaluator", &SEMI_HONEST, 0).contains("the stock has all items for this run"));
 
     // The stock has three executions: the first run takes two, and the second one needs one more than are
@@ -794,8 +794,8 @@ fn parties_that_send_at_once_do_not_wait_for_each_other() {
 fn no_secret_rests_on_discrete_logarithms_if_asked_for() {
     let file = example("millionaires.bwp");
     let run = ["run", &file, "--garbler", "5", "--evaluator", "7"];
-    // The numbers of base OTs, in blocks of 128, in which the garbler chooses and in which the evaluator
-    // chooses.
+    // For each protocol, two numbers of base OTs in blocks of 128: those in which the garbler chooses, and
+    // those in which the evaluator chooses.
     let protocols = [
         ("duplo", [1, 0]),
         ("authenticated", [1, 1]),
@@ -868,7 +868,7 @@ fn compgc_parties_run_from_stock() {
         assert_eq!(json["steps"], json!([format!("3 {name}, {} OTs for compgc runs", 3 * bits)]));
         assert!(text(&output.stderr).contains(compgc::WARNING));
     }
-    // A named component gives copies without OTs.
+    // For a named component, stock has copies without OTs.
     let _ =
         parties.good(fill(&[&COMPGC[..], &["--no-inputs"]].concat(), &format!("{}:{name}=2", parties.file)));
     for role in ROLES {

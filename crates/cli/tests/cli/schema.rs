@@ -67,8 +67,8 @@ fn commands() -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for name in listed(&[]) {
         match &*name {
-            // The commands of `bench` are those of another program, whose tests hold them against the schema.
-            // `sql` is a program of the Python package, whose tests read its output.
+            // Another program has the commands of `bench`, and its tests compare their output with the
+            // schema. `sql` is a program of the Python package, whose tests check its output.
             "help" | "bench" | "sql" => {}
             "stock" => {
                 let own = listed(&["stock"]).into_iter().filter(|own| own != "help");

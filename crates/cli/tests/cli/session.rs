@@ -154,7 +154,7 @@ fn inputs_are_asked_for() {
     }
 }
 
-/// A mistake in a session's file is reported before the peer is called, with its reason.
+/// A mistake in a session's file is reported, with its reason, before the peer is called.
 #[test]
 fn sessions_that_are_none() {
     let keys = Keys::new();

@@ -34,7 +34,7 @@ impl Parties {
         Parties { keys, file: example(file), store_key }
     }
 
-    /// Returns the parties' keys, in a folder for further files.
+    /// Returns the folder with the keys of the parties, which can hold further files.
     pub fn keys(&self) -> &Keys {
         &self.keys
     }
@@ -319,7 +319,7 @@ fn stores_are_looked_after() {
     bad(&arguments, 6, &path(&segment));
     std::fs::write(&segment, &whole).expect("a segment");
     good(&arguments);
-    // First the key is wrong, and then it is missing.
+    // First the key is wrong, then no key is given.
     let other = parties.keys.write("other.key", "5f".repeat(32).as_bytes());
     private(&other);
     bad(&["stock", "ls", &parties.store("garbler"), "--store-key", &other], 6, "key");
@@ -334,7 +334,7 @@ fn stores_are_looked_after() {
         2,
         "parts begin with ''",
     );
-    // Without either flag, or with both, the error names both.
+    // If neither flag is given, or both, the error names both.
     let burn = ["stock", "burn", &parties.store("garbler"), "--store-key", &parties.store_key];
     bad(&burn, 2, "--epoch <ID>|--all");
     bad(&[&burn[..], &["--all", "--epoch", "00"]].concat(), 2, "--all");
@@ -368,7 +368,7 @@ fn pair(parties: &Parties, role: &str) -> String {
 }
 
 /// With `--keep` a listener does not end when the peer comes with the folder of another pair, because nothing
-/// was taken or burned. An error of the common stock ends it.
+/// was taken or burned. An error of the stock that both parties share ends the listener.
 #[test]
 fn a_kept_listener_outlives_the_peers_wrong_folder() {
     let parties = Parties::new("millionaires.bwp");
@@ -764,7 +764,7 @@ fn row_23_a_lost_or_exchanged_segment_is_code_6_on_either_side() {
             std::fs::write(&files[1], &second).expect("a segment");
         }
     }
-    // Nothing else is lost.
+    // No other stock is lost.
     parties.millionaires(&["--no-top-up"]);
 }
 
@@ -814,7 +814,7 @@ fn row_23_a_damaged_index_is_repaired() {
         run(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
     };
     let mut refused = 0;
-    // The first page comes last, because it leads to all others.
+    // The pages are damaged from the last to the first, because the first page leads to all others.
     for page in (0..good.len()).step_by(4096).rev() {
         let mut bad = good.clone();
         bad[page..page + 300].fill(0xa5);
@@ -1090,14 +1090,14 @@ impl Moments {
 /// The results of the kills.
 #[derive(Default)]
 struct Tally {
-    /// For each command and killed party, the number of kills in time, and of kills after the end of the
-    /// process.
+    /// For each command and killed party: the number of processes that were killed in time, and of processes
+    /// that had ended before.
     kills: BTreeMap<(&'static str, &'static str), [u32; 2]>,
     /// The number of other parties that succeeded, that saw the connection end, and that waited for a peer
     /// that never came.
     survivors: [u32; 3],
-    /// The number of later runs from remaining stock, and from stock that was made then. All gave the right
-    /// result.
+    /// The numbers of later runs: those that used remaining stock, and those that used new stock. All gave
+    /// the right result.
     runs: [u32; 2],
 }
 
@@ -1160,7 +1160,7 @@ fn row_21_kill_9_at_any_moment() {
         let came = victims.iter().any(|&victim| children[victim].try_wait().expect("a state").is_none());
         tally.kills.entry((["preprocess", "run from stock"][what], names)).or_default()
             [usize::from(!came)] += 1;
-        // The times for kills follow the speed of the machine.
+        // The times of the kills are adapted to the speed of the machine.
         times[what] =
             if came { times[what] + times[what] / 16 } else { times[what] - times[what] / 4 }.max(1000);
         for &victim in victims {
@@ -1204,7 +1204,7 @@ fn row_21_kill_9_at_any_moment() {
     tally.to_string().lines().for_each(|line| println!("counted: {line}"));
 }
 
-/// The time for a party that listens for a peer that was killed before it connected. A party with a
+/// A party waits this long if it listens for a peer that was killed before it connected. A party with a
 /// connection notices at once that its peer is gone.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -1221,9 +1221,9 @@ pub fn finish_within(mut child: Child, patience: Duration) -> (Output, bool) {
     (finish(child), false)
 }
 
-/// Checks that no log entry changes or disappears. An epoch with entries stays until it is used up, and is
-/// burned for no other reason. Both parties must count the items that programs took in the same way, item
-/// after item for each batch.
+/// Checks that no log entry changes or disappears. An epoch with entries stays until it is used up; it is
+/// burned only after a cheat or by the user. Both parties must count the items that programs took in the same
+/// way, item after item for each batch.
 fn only_grown(before: &[Vec<Value>; 2], after: &[Vec<Value>; 2]) {
     for (before, after) in before.iter().zip(after) {
         for old in before.iter().filter(|epoch| epoch["entries"] != 0) {
@@ -1285,7 +1285,7 @@ fn the_cut_is_one_that_is_in_stock() {
 }
 
 /// The commands at the beginning of the guide work as printed, line after line. A listening command continues
-/// while the next one runs.
+/// while the next command runs.
 #[test]
 #[cfg(unix)]
 fn the_guide_works_as_printed() {

@@ -91,7 +91,8 @@ fn the_advice_on_components_holds() {
         (number(of, "slots"), number(of, "bucket_size"))
     };
 
-    // A large program runs with its frequently called function as a component, without any flag.
+    // A large program whose function is called often runs with this function as a component, without any
+    // flag.
     assert!(page.contains("200 numbers of 16 bits in place of 4 numbers of 4 bits"));
     let larger = changed(&[
         ("at[4]", "at[200]"),

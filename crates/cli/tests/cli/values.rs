@@ -67,7 +67,7 @@ fn tables_come_from_files_of_any_name_and_from_stdin() {
     }
     #[cfg(target_os = "linux")]
     {
-        // A shell makes this path from `csv:<(…)`.
+        // A shell replaces the `<(…)` in `csv:<(…)` by such a path.
         let arguments = [&fixed[..], &["csv:/dev/fd/0", "--json"]].concat();
         assert_eq!(object(&with_stdin(&arguments, ITEMS))["outputs"]["garbler"], 1551);
         let shell =
@@ -136,7 +136,8 @@ fn columns_are_left_out_and_decimals_read_when_asked() {
     refused(&["--scale", "amount"], 2, "amount=2", "--help");
     refused(&["--scale", "amount=101"], 2, "at most 100", "--help");
 
-    // A single party has scales for its own fields only. The other party's fields are unknown to it.
+    // A single party has scales for its own fields only. A single party does not know the other party's
+    // fields.
     let identity = keys.file("garbler.key");
     let link =
         ["--connect", "127.0.0.1:1", "--timeout", "1", "--identity", &identity, "--peer", &keys.evaluator];
@@ -234,7 +235,7 @@ fn messages_say_whose_input_it_is_and_that_an_at_may_be_missing() {
             assert!(said.contains(hint) && !said.contains(given), "{said}");
         }
     }
-    // The hint is also given for a name inside a value.
+    // The command gives the hint also for a name inside a value.
     for given in [format!("{value:?}"), format!("{{\"of\": {table:?}}}"), format!("[1, {value:?}]")] {
         let arguments = ["simulate", &file, "--garbler", &given, "--evaluator", "1"];
         bad(&arguments, 3, "input of the garbler");

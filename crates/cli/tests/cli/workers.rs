@@ -10,7 +10,7 @@ use serde_json::json;
 use super::stock::{Parties, ROLES, finish_within};
 use super::*;
 
-/// A number of executions for which no single worker makes enough.
+/// The number of executions, which is so large that no single worker makes enough for it.
 pub const EXECUTIONS: u32 = 7;
 
 /// Returns the flags of both parties, with these numbers of workers.
@@ -128,7 +128,8 @@ fn row_21_kill_9_while_workers_make_stock() {
             0 => (garbler.0, evaluator),
             _ => (evaluator.0, garbler),
         };
-        // The other process lost a worker's connection or the first one, had succeeded, or was never called.
+        // The other process lost the connection of a worker or of the coordinator, had succeeded, or was
+        // never called.
         let code = other.status.code();
         assert!(waited || [Some(0), Some(4)].contains(&code), "{code:?} {}", text(&other.stdout));
         in_time += u32::from(killed.status.code().is_none() && !waited);

@@ -50,8 +50,8 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// **A lost store.** Only the store of the lane's last attempt proves something about a partition, neither an
-/// empty store nor an older copy.
+/// **A lost store.** Only the store of the lane's last attempt proves that nothing was taken for a partition.
+/// An empty store or an older copy proves nothing.
 #[test]
 fn row_16_a_lost_store_says_nothing() {
     for loss in [Loss::Empty, Loss::Old, Loss::Bare] {
@@ -134,7 +134,7 @@ fn row_16_who_dislikes_a_challenge_has_paid_for_it() {
             assert_eq!((outcome.state.tally().open, outcome.state.bound_log2(40)), (2, -40.0));
             check(&scene, &outcome.job, &outcome.state);
         }
-        // Three workers of the party died while they made stock, and no fourth stock was begun.
+        // Each party's workers died three times while they made stock, and no fourth stock was begun.
         assert_eq!(scene.kills.lock().unwrap().len(), 6, "at the {party:?}'s message {message}");
     }
 }

@@ -95,8 +95,8 @@ fn propose(channel: &mut Channel, entries: Vec<JobEntry>, news: Vec<News>) -> Re
         .map_err(|_: Malformed| Malformed::UnexpectedMessage)?)
 }
 
-/// **A leader that claims that all is done.** A follower whose worker has made no stock, or has run nothing,
-/// does not accept the peer's claim.
+/// **A leader that claims that everything is done.** A follower whose worker has made no stock, or has run
+/// nothing, does not accept the peer's claim.
 #[test]
 fn row_16_no_word_stands_for_that_of_the_own_worker() {
     let terms = terms(1, 1, 2);
@@ -154,11 +154,12 @@ fn row_16_a_failed_check_is_not_forgotten_with_the_line() {
     }
 }
 
-/// The users of both parties let more partitions run again than fit into one proposal: all of them run.
+/// The users of both parties allow more partitions to run again than fit into one proposal, and all of them
+/// run.
 #[test]
 fn seventy_partitions_run_again() {
     let folder = tempfile::tempdir().unwrap();
-    // All permitted stock was begun, so open partitions do not run.
+    // All permitted stocks were begun, so open partitions do not run.
     let terms = terms(1, 0, 70);
     let mut entries =
         vec![JobEntry::Fill { lane: 0, attempt: 0, partitions: 70 }, JobEntry::Filled { lane: 0 }];

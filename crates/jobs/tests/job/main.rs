@@ -85,13 +85,13 @@ struct Scene {
     root: PathBuf,
     terms: JobTerms,
     program: Arc<Program>,
-    /// By party, partition and row.
+    /// The inputs of each party, by partition and row.
     inputs: [Vec<Vec<u8>>; 2],
     /// The number of lanes that work at the same time.
     at_once: Option<u32>,
-    /// The meeting points of workers.
+    /// The connections on which workers meet, by address.
     doors: Arc<Mutex<BTreeMap<String, UnixStream>>>,
-    /// The planned deaths, each of which happens once.
+    /// The planned deaths of workers; each happens once.
     kills: Arc<Mutex<Vec<Kill>>>,
     /// A partition after whose outputs the evaluator's workers die and the evaluator reports that no stock
     /// was taken.
@@ -380,7 +380,7 @@ fn coordinate_both_so(scene: &Scene, cut: Option<usize>, only_fills: bool) -> [R
         left.set_tamper(Box::new(move |_, bytes| {
             sent += 1;
             if sent == cut {
-                // The follower refuses an empty message and ends.
+                // The follower refuses an empty message, and ends.
                 bytes.clear();
             }
         }));
@@ -430,7 +430,7 @@ fn a_job_of_two_lanes_gives_what_the_program_gives() {
     assert_eq!(garbler.state.tally().done, 5);
     assert_eq!(garbler.state.spent(), 2);
     check(&scene, &garbler.job, &garbler.state);
-    // After another start there is nothing to do.
+    // If the job is started again, nothing is left to do.
     let [again, _] = coordinate_both(&scene, None).map(Result::unwrap);
     assert_eq!(again.state, garbler.state);
 }

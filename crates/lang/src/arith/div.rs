@@ -44,7 +44,7 @@ fn with_signs(
     want: Want,
     divide: impl FnOnce(&mut Graph, &[GraphBit], &[GraphBit]) -> Vec<GraphBit>,
 ) -> Vec<GraphBit> {
-    // A result that cannot fit into the limit is refused early, as in multiplications.
+    // A result that is certainly too large for the limit is refused early, as in multiplications.
     let (n, d) = (a.len() as u64, trimmed(b).len() as u64);
     if n > 1000 && !g.reserve(n.saturating_mul(d) / 4) {
         return vec![GraphBit::ZERO; b.len()];
@@ -97,7 +97,7 @@ fn unsigned(g: &mut Graph, a: &[GraphBit], b: &[GraphBit], want: Want) -> Vec<Gr
 fn rows(g: &mut Graph, a: &[GraphBit], d: &[GraphBit], mut rest: Vec<GraphBit>, want: Want) -> Vec<GraphBit> {
     let length = d.len();
     let mut quotient = vec![GraphBit::ZERO; a.len()];
-    // above[k] is set if the divisor has a set bit at position k or higher.
+    // Bit k of `above` is set if the divisor has a set bit at position k or higher.
     let mut above = vec![GraphBit::ZERO; length + 1];
     for k in (0..length).rev() {
         above[k] = g.or(d[k], above[k + 1]);
@@ -139,8 +139,8 @@ fn rows(g: &mut Graph, a: &[GraphBit], d: &[GraphBit], mut rest: Vec<GraphBit>, 
     add(g, &s[..length], &back, GraphBit::ZERO)
 }
 
-/// Returns whether a row that subtracts and selects is cheaper than one that adds or subtracts. It costs
-/// twice the length of the remainder, and known bits at the top of the dividend are free.
+/// Returns whether a row that subtracts and selects is cheaper than one that adds or subtracts. Such a row
+/// costs twice the length of the remainder, and known bits at the top of the dividend are free.
 fn cheap(rest: &[GraphBit], length: usize) -> bool {
     let unknown = rest.iter().filter(|b| b.known().is_none()).count();
     2 * unknown + 4 < length

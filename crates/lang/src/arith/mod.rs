@@ -14,7 +14,7 @@ pub use select::{choose, decode, rotate_by, shift_by};
 
 use crate::graph::{Graph, GraphBit};
 
-/// Extends the bits with zeros, or cuts them off, to exactly `width` bits.
+/// Extends the bits with zeros, or cuts off the highest bits, so that `width` bits are left.
 pub fn extend(bits: &[GraphBit], width: usize) -> Vec<GraphBit> {
     let mut out = bits[..bits.len().min(width)].to_vec();
     out.resize(width, GraphBit::ZERO);
@@ -79,7 +79,7 @@ fn borrow(g: &mut Graph, a: GraphBit, b: GraphBit, c: GraphBit) -> GraphBit {
     {
         return majority(g, !a, b, c);
     }
-    // This is the majority of !a, b and c, without an inversion.
+    // This is the majority of !a, b and c, computed without an inversion.
     let (p, q) = (g.xor(a, b), g.xor(b, c));
     let both = g.and(p, q);
     g.xor(c, both)

@@ -27,8 +27,8 @@ pub fn choose(g: &mut Graph, index: &[GraphBit], mut items: Vec<Vec<GraphBit>>) 
         if items.len() <= 1 {
             break;
         }
-        // If an item has no partner, it is chosen for both values of the bit, because the other value makes
-        // the index too large.
+        // If an item has no partner, it is chosen for both values of the bit, because the other value would
+        // make the index too large.
         let pair = |pair: &[Vec<GraphBit>]| match pair {
             [low, high] => low.iter().zip(high).map(|(&low, &high)| g.mux(bit, high, low)).collect(),
             _ => pair[0].clone(),
@@ -63,7 +63,7 @@ pub fn decode(
                 for (start, line) in blocks {
                     let middle = start + (1 << bit);
                     if middle >= *count {
-                        // With this bit set the index would be too large, so the output is not split.
+                        // If this bit is set, the index would be too large, so the output is not split.
                         halves.push((start, line));
                         continue;
                     }

@@ -51,7 +51,7 @@ impl Random {
     fn bits(&mut self, width: u32) -> u64 {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         let x = (self.0 ^ self.0 >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        // Small and large values are more frequent.
+        // Small and large values are more frequent than others.
         let x = match self.0 >> 60 {
             0 => x & 3,
             1 => !(x & 3),

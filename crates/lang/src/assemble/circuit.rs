@@ -105,8 +105,8 @@ mod tests {
     use super::*;
     use crate::{CompileOptions, SourceMap, generate};
 
-    /// Compiles a program into one circuit. Returns how many labels garbling keeps at a time, in the
-    /// program's order and in the chosen order.
+    /// Compiles a program into one circuit. Returns the number of labels that garbling keeps at a time, in
+    /// the program's order and in the chosen order.
     fn labels(source: &str) -> [usize; 2] {
         let (mut sources, mut sink) = (SourceMap::default(), crate::Sink::default());
         let items = crate::expand::load("test.wir", source, &crate::NoFiles, &mut sources, &mut sink);

@@ -30,7 +30,7 @@ pub struct Glue {
     levels: Vec<u32>,
 }
 
-/// Sets that can be merged.
+/// Sets that can be joined, for the groups of gates.
 struct Union(Vec<u32>);
 
 impl Union {
@@ -73,7 +73,7 @@ impl Glue {
             while trace.marks.get(mark).is_some_and(|m| *m <= node) {
                 mark += 1;
             }
-            // When the first result of a call comes, all its results get their layer.
+            // The loop has reached the first result of a call, so all results of the call get their layer.
             while let Some(call) = calls.next_if(|call| trace.calls[**call].first <= node) {
                 let own = kinds.args(*call, trace).map(|b| level[b.node() as usize]).max().unwrap_or(0);
                 levels.push(own);
@@ -96,7 +96,7 @@ impl Glue {
             }
         }
 
-        // This finds the wires from a group to slots, outputs and other groups.
+        // The code below finds the wires from a group to slots, outputs and other groups.
         let leaf = |bit: GraphBit| bit.known().is_some() || graph.kind(bit.node()) == NodeKind::Leaf;
         let mut not: HashMap<u32, u32> = HashMap::new();
         let mut crossing: Vec<(u32, GraphBit)> = Vec::new();

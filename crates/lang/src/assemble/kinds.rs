@@ -68,7 +68,7 @@ impl CallComponents {
                 patterns.entry((function, args.iter().map(|b| b.known()).collect())).or_default().push(call);
             }
         }
-        // The largest number of frequent pattern comes first, and equal ones have the order of the program.
+        // The patterns with the most calls come first; equal ones keep the order of the program.
         let mut patterns: Vec<_> = patterns.into_iter().collect();
         patterns.sort_by_key(|(_, calls)| (std::cmp::Reverse(calls.len()), calls[0]));
         let mut tried: HashMap<usize, usize> = HashMap::new();
@@ -109,7 +109,7 @@ impl CallComponents {
             let number = taken.entry(*function).or_default();
             *number += 1;
             let plain = &cx.module.functions[*function].name;
-            // The function itself is not used any more, so its first variant gets its name.
+            // The function itself is no longer used, so its first variant gets its name.
             *name = match (*number, slots.get(function)) {
                 (1, Some(0)) => plain.to_string(),
                 (number, Some(0)) => format!("{plain}.{}", number - 1),

@@ -127,7 +127,7 @@ impl Pair {
         };
         let valued =
             pairs.into_iter().filter_map(|(pattern, slots)| Some((worth(&pattern, &slots)?, pattern, slots)));
-        // Of equal savings, the first in the program is taken.
+        // If several pairs save the same, the first in the program is taken.
         let (_, pattern, slots) =
             valued.max_by_key(|(saved, _, slots)| (*saved, std::cmp::Reverse(slots[0])))?;
         Some(Pair { pattern, slots: slots.into_iter().collect() })

@@ -97,7 +97,7 @@ pub fn assemble(
 /// The name of the component that makes constants.
 const CONSTANTS: &str = "constants";
 
-/// Returns the program if `main` has no calls: a single component, or none if its outputs are inputs.
+/// Returns the program if `main` has no calls: a single component, or no component if all outputs are inputs.
 fn flat(
     cx: &ExecutionData<'_>,
     graph: Graph,
@@ -118,7 +118,7 @@ fn flat(
     let same = trace.outputs.len() == 2 && trace.outputs[0] == trace.outputs[1];
     let bits = if same { trace.outputs[0].clone() } else { trace.outputs.concat() };
     let template = graph.finish(trace.inputs, &bits);
-    // Both parties may have ports of one name.
+    // Both parties may have ports of the same name.
     let named = |party: u32, port: Port| match port.name.ends_with(char::is_numeric) {
         true => Port::new(port.name, port.ty),
         false => Port::new(format!("{}.{party}", port.name), port.ty),

@@ -90,7 +90,7 @@ pub(super) fn check(
         );
     }
     for (var, port) in (0..).zip(predeclared) {
-        // After an error, the variable may be used in the code that was not understood.
+        // After an error, code that was not understood may use the variable, so there is no warning.
         if body.cx.sink.errors() == 0 {
             let used = if port.is_output { &body.assigned } else { &body.named };
             body.cx.sink.extend((!used.contains(&var)).then(|| port.unused()));
@@ -445,7 +445,7 @@ struct Uses {
 }
 
 impl Uses {
-    /// Visits a place. At the root of a statement, no other part can see the change.
+    /// Visits a place. If the place is the root of a statement, no other part can see the change.
     fn place(&mut self, place: &VariablePart, root: bool) {
         *self.count.entry(place.var).or_default() += 1;
         if !root && place.parts.iter().any(|part| matches!(part, PartStep::Step { .. })) {

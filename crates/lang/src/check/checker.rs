@@ -556,7 +556,7 @@ pub(super) struct Predeclared {
     pub(super) ty: ExprType,
     /// The place of the declaration.
     pub(super) at: SourceSpan,
-    /// True for an output, to which `main` should assign a value. An input should be read.
+    /// True for an output, to which `main` should assign a value. `main` should read an input.
     pub(super) is_output: bool,
     /// The party that gives or learns it, in words.
     pub(super) whose: String,

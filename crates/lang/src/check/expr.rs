@@ -521,7 +521,7 @@ impl Body<'_, '_> {
         let mut signed = matches!(common, ExprType::Int(IntType { signed: true, .. }));
         let ty = match op {
             Eq | Ne | Lt | Gt | Le | Ge => {
-                // With a single bit the comparator cannot handle a sign.
+                // For a single bit, the comparator does not handle a sign.
                 signed &= width != Some(1);
                 ExprType::uint(1)
             }

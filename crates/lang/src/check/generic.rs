@@ -117,7 +117,7 @@ impl Checker<'_> {
                 return None;
             }
             if sizes.len() < param.ty.dims.len() {
-                // This argument already makes the call invalid.
+                // This argument has an error already, which makes the call invalid.
                 continue;
             }
             let mut choices: Vec<(&Rc<str>, CallChoice, ExprType)> = sizes

@@ -13,8 +13,8 @@ pub struct LimitExceeded;
 pub struct Placement {
     /// True if a flag or a pragma requests it as a component.
     pub component: bool,
-    /// True if calls from `main` are executed as part of `main`, because of a request, or because a function
-    /// below must be a component.
+    /// True if calls from `main` are executed as part of `main`: because of a request, or because the
+    /// function calls, directly or not, a function that must be a component.
     pub open: bool,
 }
 

@@ -10,7 +10,7 @@ use crate::graph::{Graph, GraphBit};
 use crate::ir::{Ex, ExKind, Func, St, VariablePart};
 use crate::source::SourceSpan;
 
-/// The depth of calls to which bodies are executed again for known arguments. Deeper calls append a
+/// The largest depth of calls whose bodies are executed again for known arguments. Deeper calls append a
 /// function's circuit, which folds almost as well and keeps the work bounded.
 const MAX_SPECIALISED: u32 = 6;
 /// The largest depth of calls that are executed as part of `main`.
@@ -36,15 +36,16 @@ pub(super) struct Frame<'m> {
     pub(super) is_main: bool,
     /// The width of the result in bits.
     width: usize,
-    /// The returned values, each with its condition. The first one whose condition holds counts. Nothing else
-    /// of a function is visible outside, so statements after a `return` need no condition.
+    /// The returned values, each with its condition. The first returned value whose condition holds is the
+    /// result. Nothing else of a function is visible outside, so statements after a `return` need no
+    /// condition.
     returned: Vec<(GraphBit, Vec<GraphBit>)>,
 }
 
 /// The way in which a statement ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
-    /// The next statement follows.
+    /// Execution continues with the next statement.
     Next,
     /// The function has returned on all paths through the statement.
     Returned,
@@ -430,7 +431,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
             var.bits = bits;
         }
         self.statements(&mut frame, &callee.body)?;
-        // Every path ends with a `return`, so the last value counts if no other condition holds.
+        // Every path ends with a `return`, so the last value is the result if no other condition holds.
         let Some((_, mut result)) = frame.returned.pop() else { return Ok(vec![GraphBit::ZERO; width]) };
         for (condition, value) in frame.returned.iter().rev() {
             for (bit, value) in result.iter_mut().zip(value) {

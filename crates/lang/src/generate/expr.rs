@@ -142,7 +142,7 @@ impl Exec<'_, '_, '_> {
         Ok(self.fit(chosen, bits, self.cx.module.types.width(ty) as usize))
     }
 
-    /// Shifts by an amount that may be known as far as the rules allow.
+    /// Shifts by an amount, which may be known if the rules allow it.
     fn shift(
         &mut self,
         f: &mut Frame<'_>,
@@ -183,7 +183,7 @@ impl Exec<'_, '_, '_> {
     }
 
     /// Computes `>>>`, which keeps the type and the width. The sign bit is XORed to all bits before a logical
-    /// shift and again after it, so copies of it come in. Both XORs are free.
+    /// shift and again after it, so copies of the sign bit come in. Both XORs are free.
     fn shift_with_sign(
         &mut self,
         f: &mut Frame<'_>,
@@ -202,7 +202,8 @@ impl Exec<'_, '_, '_> {
     }
 
     /// Shifts a value that is not a variable by an amount that may depend on a parameter. A shift to the
-    /// right keeps its width. A shift to the left makes it wider by the largest amount with this many bits.
+    /// right keeps its width. A shift to the left makes it wider by the largest amount that has this many
+    /// bits.
     fn shift_openly(
         &mut self,
         f: &mut Frame<'_>,
@@ -251,7 +252,7 @@ impl Exec<'_, '_, '_> {
             Mul => arith::multiply(g, a, b, a.len()),
             Div | Rem => arith::divide(g, a, b, signed, op == Rem),
             Shl | Shr | Rotl | Sar | WideMul | WideDiv | WideRem => {
-                unreachable!("the checker has replaced these nodes")
+                unreachable!("The checker has replaced these nodes, so they never occur here.")
             }
         }
     }
@@ -327,7 +328,7 @@ impl Exec<'_, '_, '_> {
         Ok(Number::Known(value))
     }
 
-    /// Returns the part of a variable that a place selects, after a `++` or `--` before it was executed.
+    /// Returns the part of a variable that a place selects. A `++` or `--` before it is executed first.
     pub(super) fn place(&mut self, f: &mut Frame<'_>, place: &VariablePart) -> Result<Spot, LimitExceeded> {
         let whole = f.vars[place.var as usize].bits.len();
         self.parts(f, Some(place), &place.parts, whole)

@@ -14,7 +14,7 @@ pub(super) struct CounterCondition {
     op: BinaryOp,
     signed: bool,
     width: u32,
-    /// The constant as it is written; the next field has its value in the width of the counter.
+    /// The constant as it is written. The next field contains its value in the width of the counter.
     written: u128,
     value: i128,
 }

@@ -99,7 +99,7 @@ pub fn main(cx: &ExecutionData<'_>, sink: &mut Sink) -> Option<Trace> {
     let mut exec = Exec::new(cx, sink);
     let mut frame = Frame::new(main, 0, true);
     frame.is_main = true;
-    // The wires of each party are its input, and then its share or its mask of each shared value.
+    // The wires of each party are first its input, and then its share or its mask of each shared value.
     let types = &cx.module.types;
     let mut shares = [const { Vec::new() }; 2];
     for (party, shares) in (1..).zip(&mut shares) {
@@ -195,7 +195,7 @@ fn placements(module: &Module, options: &CompileOptions, sink: &mut Sink) -> Vec
             Placement { component: component_now, open }
         })
         .collect();
-    // A function that calls a component must be executed as part of `main`, so that the component gets slots.
+    // A function that calls a component is executed as part of `main`, so that the component gets slots.
     let mut reaches = vec![false; placements.len()];
     for function in callees_first(module) {
         reaches[function] = module.functions[function]

@@ -79,7 +79,7 @@ impl Parser<'_> {
         Err(Lost)
     }
 
-    /// Reports a comment that begins with `//`, where no operator can stand, and skips its line.
+    /// Reports a comment that begins with `//` in a place without an operator, and skips its line.
     pub(super) fn comment_of_c(&mut self) {
         let at = self.span();
         let rest = self.text.get(at.end as usize..).unwrap_or_default();
@@ -93,7 +93,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the text between an opening parenthesis, which is `ahead` tokens after the current one, and
+    /// Returns the text between an opening parenthesis, which is `ahead` tokens after the current token, and
     /// the parenthesis that closes it. For a hint, the text must be on one line.
     fn in_parentheses(&self, ahead: usize) -> String {
         let (first, mut open, mut at) = (self.at + ahead, 0u32, self.at + ahead);

@@ -63,7 +63,7 @@ pub fn number(bits: &[bool]) -> u128 {
     bits.iter().enumerate().map(|(i, b)| if i < 128 { u128::from(*b) << i } else { 0 }).sum()
 }
 
-/// Returns the bits that both parties learn.
+/// Returns the bits of the outputs of both parties.
 pub fn simulate_bits(program: &Program, garbler: &[bool], evaluator: &[bool]) -> [Vec<bool>; 2] {
     let outputs = program.simulate(garbler, evaluator);
     [Party::Garbler, Party::Evaluator].map(|p| program.output_bits(p, &outputs))
@@ -82,7 +82,7 @@ pub const TYPES: &str = "typedef uint_t 1 u1 typedef uint_t 2 u2 typedef uint_t 
                          typedef uint_t 8 u8 typedef uint_t 16 u16 typedef uint_t 32 u32 typedef uint_t 64 \
                          u64 typedef int_t 4 s4 typedef int_t 8 s8 typedef int_t 16 s16 ";
 
-/// Makes a program with this body of `main`. In it, `x` and `y` has the inputs, of type `input`.
+/// Makes a program with this body of `main`. In this program, `x` and `y` are the inputs, of type `input`.
 pub fn program(input: &str, output: &str, functions: &str, body: &str) -> String {
     format!(
         "#parties 2 {TYPES} #input 1 {input} #input 2 {input} #output 1 {output}\n{functions}\nfunction \

@@ -20,8 +20,8 @@ pub struct V {
     pub bits: Vec<bool>,
 }
 
-/// The variable, offset and type of a place that can be written. Beyond the end of an array the offset is
-/// `None`.
+/// The variable, the offset and the type of a place that can be written. Beyond the end of an array the
+/// offset is `None`.
 type Target = (String, Option<usize>, T);
 
 pub struct Interpreter {
@@ -408,7 +408,7 @@ impl Interpreter {
                 let (mut types, mut widths) = (Vec::new(), Vec::new());
                 let mut chosen = None;
                 for (part, take) in [(then, holds), (otherwise, !holds)] {
-                    // The other value gives only its type, so its changes are forgotten.
+                    // Only the type of the other value is needed, so changes that it makes are forgotten.
                     let value = if take {
                         self.expr(scope, part)
                     } else {

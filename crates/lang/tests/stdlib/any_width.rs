@@ -191,7 +191,7 @@ fn fixed_point() {
     assert!(ands("fixed_divide(a, b)", "int_t 32") <= build(source).program.and_gates());
 }
 
-/// Each instance of a generic library function is a component with the expected cost.
+/// Each instance of a generic library function is a component of its own, with the expected cost.
 #[test]
 fn instances_are_components_of_their_own() {
     let source = "#parties 2 #include \"integers.wir\" #input 1 uint_t 8 #input 2 uint_t 8 #output 1 uint_t \

@@ -174,7 +174,7 @@ fn benchmarking() {
     let mut state = 59;
     let mut quartiles = [0; 5];
     for count in (0..32).chain([31, 31, 30, 23]) {
-        // With few different values, many are equal.
+        // The numbers have few different values, so many are equal.
         let range = if count % 2 == 0 { 1 << 32 } else { 12 };
         let mut figures = || [0; 4].map(|_: u32| (random(&mut state) % range) as u32);
         let others: Vec<[u32; 4]> = (0..count).map(|_| figures()).collect();

@@ -1,6 +1,6 @@
-//! Compares the floating-point numbers of the library with those of the machine, with emphasis on the ends of
-//! the range, on halves and on cancellation. `BRICKWORK_FLOATS=1000000` sets the number of cases of each
-//! function.
+//! Compares the floating-point numbers of the library with those of the machine. Most cases are ends of the
+//! range, numbers halfway between two others, and cancellations. `BRICKWORK_FLOATS=1000000` sets the number
+//! of cases of each function.
 
 use brickwork::circuit::Program;
 
@@ -67,7 +67,7 @@ impl Format {
             b = (a ^ 1 << (self.width() - 1)).wrapping_add(random(state) % 7).wrapping_sub(3) & all;
         }
         if kind & 12 == 0 {
-            // The sum with a product almost vanishes.
+            // The product is chosen so that the sum with it is almost zero.
             let product = match self.fraction {
                 23 => u64::from((-f32::from_bits(a as u32) * f32::from_bits(b as u32)).to_bits()),
                 _ => (-f64::from_bits(a) * f64::from_bits(b)).to_bits(),
@@ -107,7 +107,7 @@ fn check(name: &str, [from, to]: [Format; 2], arguments: usize, ands: u64, model
     for _ in 0..count() {
         let case = from.case(&mut state);
         let (got, expected) = (evaluate(&program, from.width(), case), model(case));
-        // The sign and the payload of NaN are free.
+        // The sign and the payload of NaN may have any value.
         let same = if to.is_nan(expected) { to.is_nan(got) } else { got == expected };
         assert!(same, "{}_{name} of {case:x?}: {got:x}, not {expected:x}", to.name);
     }

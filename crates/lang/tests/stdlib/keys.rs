@@ -104,7 +104,8 @@ fn hashes_of_messages() {
     expect("sha512", [&two[..100], &two[100..]], digest, &body, 103_440);
 }
 
-/// A message that fills its last block up to the padding needs one more block, and one byte less does not.
+/// A message that fills its last block up to the padding needs one more block. A message that is one byte
+/// shorter does not.
 #[test]
 fn hashes_at_the_ends_of_blocks() {
     use aws_lc_rs::digest::{SHA3_256, SHA256, SHA512, digest};
@@ -154,7 +155,7 @@ fn keys_from_keys_and_passwords() {
     expect("hmac", [b"passwd", b"salt"], key, body, 89_292);
 }
 
-/// More rounds and SHA-512, against the library of the tests.
+/// More rounds and SHA-512 are compared with the library that the tests use.
 #[test]
 fn passwords_with_rounds() {
     use aws_lc_rs::pbkdf2::{PBKDF2_HMAC_SHA256, PBKDF2_HMAC_SHA512, derive};
@@ -206,7 +207,8 @@ fn aes_of_256_bits_and_modes() {
     let body = "aes_block k; k.bytes = a; out = key_wrap(aes_expand(k), b);";
     let wrapped = "1fa68b0a8112b447aef34bd8fb5a7b829d3e862371d2cfe5";
     expect("aes_modes", [&key[..16], &block], wrapped, body, keys + 12 * rounds);
-    // A key that does not consist of units of 8 bytes would leave with its rest in the clear.
+    // The key wrap refuses a key whose length is not a multiple of 8 bytes, because the remaining bytes would
+    // not be encrypted.
     super::common::refuse(
         "#parties 2 #include \"aes_modes.wir\"
         #input 1 aes_block #input 2 uint_t 8[12] #output 1 uint_t 8[20]
@@ -214,7 +216,7 @@ fn aes_of_256_bits_and_modes() {
     );
 }
 
-/// Sums, differences and products at the ends of the range and of random numbers, modulo four primes.
+/// Checks sums, differences and products at the ends of the range and of random numbers, modulo four primes.
 #[test]
 fn arithmetic_modulo_primes() {
     let one = BigUint::from(1u8);

@@ -311,7 +311,7 @@ fn sort() {
     let mut state = 5;
     for mask in [1, u32::MAX] {
         for _ in 0..30 {
-            // With few different values, many are equal.
+            // The numbers have few different values, so many are equal.
             let mut items = || list("items", [0; 8].map(|_: u32| random(&mut state) as u32 & mask));
             check(&items(), &items());
         }
@@ -396,7 +396,7 @@ fn matrix() {
 #[test]
 fn satellites() {
     let (program, file) = load("satellites.wir");
-    // Bit 1 of a square is always 0.
+    // Bit 1 of a square is always 0, so a component makes this constant.
     assert_cut(&program, &[("constants", 1), ("area", 1), ("closer", 8)]);
     let closer = |garbler: &str, evaluator: &str| {
         let [g, e]: [Value; 2] = [garbler, evaluator].map(|text| serde_json::from_str(text).unwrap());
@@ -426,7 +426,7 @@ fn satellites() {
         near += usize::from(closer(&json!({"path": own, "limit": limit}).to_string(), &other.to_string()));
     }
     assert!(near > 0 && near < 40, "both answers occur: {near}");
-    // The two are as far apart as possible, and then exactly at the limit.
+    // The satellites are as far apart as possible, and then exactly at the limit.
     let at = |x: i64, y: i64, z: i64| json!({"at": vec![json!({"axis": [x, y, z]}); 8]});
     let all = |x: i64| at(x, x, x);
     assert!(!closer(

@@ -86,7 +86,7 @@ fn regression() {
         // The lines are y = 2 x + 1 and y = -3 x - 100.
         ([0; 24].map(|_: i64| random(&mut state) as i64 % 1000), 2, 1, 0),
         ([0; 24].map(|_: i64| random(&mut state) as i64 % 1000), -3, -100, 0),
-        // The line is as steep as possible: all points but one have the same x.
+        // The line is as steep as possible: all points except one have the same x.
         (std::array::from_fn(|i| i64::from(i == 5)), 0, 0, 16),
     ];
     cases.extend(

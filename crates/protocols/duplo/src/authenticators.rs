@@ -19,7 +19,7 @@ pub(super) struct GarblerAuthenticators {
     pub origin: Origin,
     /// The places of the heads' commitments.
     pub at: Places,
-    /// The number of authenticators of both kinds that the session made before these.
+    /// The number of authenticators of both kinds that the session made earlier.
     pub made: u64,
     pub wires: CommitmentRow,
     /// The offsets of the heads of input authenticators; empty for plain ones.
@@ -51,7 +51,7 @@ pub(super) struct AuthenticatorRows {
     pub solderings: SpilledVec<Soldering>,
 }
 
-/// The rows of some authenticators.
+/// The rows of an [`AuthenticatorRows`], or a part of them.
 #[derive(Default)]
 struct Rows<'a> {
     indices: Cow<'a, [u32]>,

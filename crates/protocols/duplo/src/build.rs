@@ -6,8 +6,8 @@
 //!                           and for each wire of a sealed output
 //! ```
 //!
-//! A proof settles the claims about these solderings. If the material was made for this program alone, the
-//! proof settles the claims about the material, too.
+//! A proof shows that the claims about these solderings are true. If the material was made for this program
+//! alone, the same proof covers the claims about the material.
 //!
 //! One commitment per wire, `C_w`, holds its base and its indicator bit; the commitment `D` holds a copy's
 //! offset. For a soldering V the evaluator claims that `C_i ⊕ C_j ⊕ s·D_j` opens to V with lowest bit 0. This
@@ -62,7 +62,7 @@ pub(super) struct ClaimShares<'a> {
 }
 
 impl ClaimShares<'_> {
-    /// Gathers the commitments of these wires as columns, one list for each set of locations. Keeps for each
+    /// Collects the commitments of these wires as columns, one list for each set of locations. Keeps for each
     /// wire its set and its place in the list.
     pub fn gathered(&self, wires: &[Wire]) -> Gathered {
         let mut of_set: Vec<Vec<usize>> = self.locations.iter().map(|_| Vec::new()).collect();

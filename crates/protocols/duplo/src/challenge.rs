@@ -107,11 +107,11 @@ impl Challenge {
 /// The use of an item after the challenge.
 #[derive(Clone, Copy)]
 pub(super) enum Assigned {
-    /// The item is opened; its number among the opened items.
+    /// The item is opened; the value is its position among the opened items.
     Opened(usize),
     /// The item is the head of the bucket with this number.
     Head(usize),
-    /// The item is behind a head; the number of its [pair](BatchSizes::pair).
+    /// The item is in a bucket, but not its head; the value is the number of its [pair](BatchSizes::pair).
     Other(usize),
 }
 
@@ -134,8 +134,8 @@ impl Assignment {
         }
     }
 
-    /// Returns `Ok` with an opened item's number among the opened items, else `Err` with its number among the
-    /// chosen.
+    /// Returns `Ok` with the position among the opened items if the item is opened. Otherwise returns `Err`
+    /// with the position among the chosen items.
     pub fn place(&self, item: usize) -> Result<usize, usize> {
         match self.of(item) {
             Assigned::Opened(k) => Ok(k),

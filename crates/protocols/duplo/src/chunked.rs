@@ -14,7 +14,7 @@ pub(super) const IN_HAND: usize = 1 << 16;
 /// The number of items that one task of the thread pool makes.
 pub(super) const ITEMS_A_TASK: usize = 1 << 12;
 
-/// Calls `make` for each of these indices, in parallel. Returns the results in order.
+/// Calls `make` for each index in `places`, in parallel. Returns the results in order.
 pub(super) fn each_of<T: Send>(places: Range<usize>, make: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
     let tasks: Vec<Range<usize>> = (places.start..places.end)
         .step_by(ITEMS_A_TASK)
@@ -24,8 +24,8 @@ pub(super) fn each_of<T: Send>(places: Range<usize>, make: impl Fn(usize) -> T +
     made.into_iter().flatten().collect()
 }
 
-/// Sends a list as one message. `make` makes the items of a range of the `count` units, `step` units at a
-/// time; `sent` gets the items that are sent.
+/// Sends a list as one message. `make` makes the items of a range of units, for at most `step` of the `count`
+/// units at a time; `sent` is called with the items that were sent.
 pub(super) fn send_list<T: bytemuck::Pod + Send>(
     run: &mut Metered,
     hooks: &mut Hooks,

@@ -4,7 +4,7 @@
 //! A batch has many commitments, and nearly each of them is in one claim only. An opened wire has its opened
 //! value. A chosen wire differs by a soldering from the wire of its bucket's head. So claims are numbered
 //! like the commitments. Only the heads, which are in several claims, are kept as columns and get weights.
-//! Values of claims about authenticators come in the order of buckets.
+//! The claims about authenticators are in the order of buckets.
 
 use std::ops::Range;
 
@@ -66,8 +66,8 @@ pub(super) struct OpenedCopies {
     pub outputs: SpilledVec<Label>,
 }
 
-/// The messages about a batch that claims refer to. The evaluator has the labels, which are the values of the
-/// claims.
+/// The messages about a batch that contain the values of its claims. Only the evaluator has the labels, which
+/// are these values.
 #[derive(Clone, Copy)]
 pub(super) struct CopyOpenings<'a> {
     pub opened: Option<&'a OpenedCopies>,
@@ -99,8 +99,8 @@ fn of_item(item: usize, each: usize, wires: &Range<usize>) -> Range<usize> {
     item * each + wires.start..item * each + wires.end
 }
 
-/// Splits a run of sums, one for each wire, at the bounds of items. Calls `each` with an item, the number of
-/// its first wire in the run, and the sums of its wires. Each item has `wires` wires.
+/// Splits consecutive sums, one for each wire, where a new item begins. Calls `each` with an item, the index
+/// of its first wire among these sums, and the sums of its wires. Each item has `wires` wires.
 fn each_item(
     mut sums: &mut [u128],
     mut first: usize,
@@ -198,11 +198,12 @@ impl CopyClaims {
 pub(super) struct AuthenticatorClaims {
     /// B: the number of authenticators in a bucket.
     pub size: usize,
-    /// Ranges of buckets, one for each use of authenticators. Together they cover all buckets.
+    /// Ranges of buckets, one for each list of wires that uses authenticators. Together they cover all
+    /// buckets.
     pub uses: Vec<Range<usize>>,
     /// Three bits for each authenticator: it was opened; it is the head of a bucket; its offset is part of
-    /// the claim about its wire. The third bit is the challenged colour of an opened plain authenticator, or
-    /// the flip of the soldering of one in a bucket.
+    /// the claim about its wire. The third bit is the challenged colour if a plain authenticator is opened.
+    /// For an authenticator in a bucket, it is the flip of its soldering.
     opened: Bits,
     heads: Bits,
     flips: Bits,
@@ -223,7 +224,7 @@ pub(super) struct OpenedAuthenticators {
 }
 
 impl OpenedAuthenticators {
-    /// Calls `tell` with some authenticators and their entries in one of the lists.
+    /// Calls `tell` with some authenticators and the indices of their entries in one of the lists.
     fn with<T>(
         &self,
         list: &SpilledVec<Label>,
@@ -280,7 +281,7 @@ impl OutputsOf<'_> {
     }
 }
 
-/// Writes values of claims, and the weights of these claims, for a list of authenticators.
+/// Writes the values of claims, and the weights of these claims, for a list of authenticators.
 fn tell<'a>(
     weights: &Weights,
     group: ClaimGroup,

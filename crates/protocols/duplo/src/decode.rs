@@ -12,9 +12,9 @@
 //!
 //! If a bucket yielded two valid labels, their sum is Δ_ka. The delta differences then give all other
 //! offsets, and the self-authenticating labels give the garbler's inputs. The evaluator computes the program
-//! in plaintext, and sends the labels of exactly these outputs. It does all of this in every run before it
-//! sends anything, with a random offset if there is nothing to recover. So in both cases the garbler sees the
-//! same bytes in the same order.
+//! in plaintext, and sends the labels of exactly these outputs. The evaluator computes this in every run
+//! before it sends anything. If there is nothing to recover, it uses a random offset. So the garbler sees the
+//! same bytes in the same order in every run.
 
 use rayon::prelude::*;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
@@ -211,8 +211,7 @@ fn offset(delta_difference: Label, delta_ka: Delta) -> Delta {
 /// The number of buckets whose authenticators are hashed side by side.
 const LOCATIONS_AT_ONCE: usize = 32;
 
-/// A bucket of authenticators, with the offset and the false label of each authenticator, which follow from
-/// Δ_ka.
+/// A bucket of authenticators, with each authenticator's offset and false label, which follow from Δ_ka.
 struct Bucket<'a> {
     authenticators: &'a AtHand<'a>,
     /// The index of the bucket among those that were read.
@@ -220,7 +219,7 @@ struct Bucket<'a> {
     false_labels: &'a [(Delta, Label)],
 }
 
-/// Calls `visit` with the bucket of each location, in order, and with its number.
+/// Calls `visit` for each location, in order, with its bucket and the location's index.
 fn for_each_bucket(
     material: &EvaluatorMaterial,
     locations: &[WireLocation],

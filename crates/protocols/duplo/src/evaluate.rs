@@ -16,7 +16,7 @@
 //! a function of G's messages and of f, which is uniformly random. So E's abort does not depend on y
 //! (docs/concepts/security.md, section 7).
 //!
-//! After this E sends nothing until all slots are evaluated.
+//! After this message E sends nothing until all slots are evaluated.
 
 use std::borrow::Cow;
 
@@ -47,7 +47,7 @@ const COPIES_A_TASK: usize = 16;
 /// The number of output wires whose labels one task checks with their authenticators.
 const OUTPUTS_A_TASK: usize = 128;
 
-/// The number of candidate labels that are kept until authenticators choose among them: 16 MiB.
+/// The number of candidate labels in memory before authenticators select the valid ones: 16 MiB.
 const CANDIDATES_AT_ONCE: usize = 1 << 20;
 
 /// The results of the evaluation: a valid label for every wire.

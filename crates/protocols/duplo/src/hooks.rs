@@ -93,7 +93,7 @@ mod honest {
     use brickwork_primitives::ot::base::SeriesKeys;
     use brickwork_store::Ranges;
 
-    /// The hooks of a normal build: none.
+    /// The hooks of a normal build, which alter nothing.
     pub struct Hooks;
 
     impl Hooks {

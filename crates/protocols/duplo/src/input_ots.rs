@@ -11,7 +11,8 @@ use brickwork_primitives::commit::{CommitmentRow, Places, Shares};
 /// The garbler's OTs: for each the label R for choice 0, and the committed wire of an input of the evaluator.
 pub(super) struct GarblerInputOts {
     pub at: Places,
-    /// The committed labels R. In OTs for this program alone, those of the masking OTs follow.
+    /// The committed labels R. If the OTs were made for this program alone, the labels of the masking OTs
+    /// follow.
     pub committed: CommitmentRow,
     pub wires: CommitmentRow,
 }
@@ -19,7 +20,8 @@ pub(super) struct GarblerInputOts {
 /// The evaluator's OTs: for each the commitments to R and to the wire, the choice bit b, and the label R ⊕
 /// b·Δ_ot.
 pub(super) struct EvaluatorInputOts {
-    /// The commitments to R. In OTs for this program alone, those of the masking OTs follow.
+    /// The commitments to R. If the OTs were made for this program alone, the commitments for the masking OTs
+    /// follow.
     pub committed: Shares,
     pub wires: Shares,
     pub choices: SecretBlocks<u8>,

@@ -1,5 +1,5 @@
-//! The preprocessed items: buckets of components and authenticators, and OTs. Each item knows its
-//! cut-and-choose, and the place of the garbler's commitments to it.
+//! The preprocessed items: buckets of components and authenticators, and OTs. Each item contains the
+//! cut-and-choose that made it, and the place of the garbler's commitments to it.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use brickwork_circuit::ComponentDigest;
 use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing};
 use brickwork_store::{GivenUp, Serial};
 
-/// The cut-and-choose that made some items.
+/// The cut-and-choose that made a list of items.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Origin {
     /// Unique in a session.

@@ -15,7 +15,8 @@ use brickwork_store::Ranges;
 struct Wires<A> {
     authenticators: Vec<A>,
     labels: Labels,
-    /// The batches that the bits depend on: of the step itself, and of the kept values that it used.
+    /// The batches that the bits depend on: those of the step itself, and those of the kept values that it
+    /// used.
     origins: Vec<(String, Origin)>,
 }
 
@@ -45,7 +46,7 @@ impl<A: Items> KeptCommitments<A> {
         Ok(wires.iter().map(|some| some.slice(0..some.len())))
     }
 
-    /// Returns, at the evaluator, the labels of all kept values that a step uses, in the order of its wires.
+    /// Returns the evaluator's labels of all kept values that a step uses, in the order of the step's wires.
     ///
     /// # Errors
     /// [`Error::Usage`] if a secret was forgotten.

@@ -25,8 +25,9 @@ const PLACE: u64 = 8;
 /// The bytes of the candidate labels from the copies of some slots.
 const CANDIDATES: u64 = 16 << 20;
 
-/// Returns the most bytes of openings and solderings that an evaluator keeps in memory if it may keep
-/// `table_memory` bytes of tables. If there are more, all go to a temporary file.
+/// Returns the largest number of bytes of openings and solderings that an evaluator keeps in memory if it may
+/// keep `table_memory` bytes of tables. If openings and solderings are larger, all of them go to a temporary
+/// file.
 pub(super) fn openings_memory(table_memory: u64) -> u64 {
     table_memory.saturating_mul(3)
 }
@@ -158,9 +159,9 @@ impl Sizes {
 fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
     let (plain, input) = (parameters.plain, parameters.input);
     let ots = program.input_width(Party::Evaluator) as u64;
-    // Values that are recomputed one window at a time, and the data made from them.
+    // Values are recomputed in windows; memory holds one window and the data made from it.
     let window = |values: u64| 2 * (LABEL * values).min(TABLE_MEMORY);
-    // Committed values are kept while there is room.
+    // Committed values stay in memory while there is room.
     let (held, _) = kept_values(program, parameters);
     let (mut made, mut hashed, mut opens, mut solders) = (0, 0, 0, 0);
     let (mut in_hand, mut solderings, mut joined) = (0, 0, 0);
@@ -213,7 +214,7 @@ pub fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
 
     let garbler = garbler(program, parameters, share);
 
-    // Corrections and heads are kept while claims about them are possible.
+    // The corrections and the heads stay in memory until the last claim about them is proven.
     let corrections = sizes.corrections.min(TABLE_MEMORY);
     let head = |items: u64, each: u64| {
         if items * each * share > FEW_COLUMNS as u64 { PLACE * items } else { share * items * each }
@@ -242,7 +243,7 @@ pub fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
     let receives = corrections + all + sizes.hashes;
     let opens = gathering + PLACE * plain.copies().max(input.copies());
     let joins = solderings + 4 * (sizes.solderings + program.wires() as u64);
-    // First the labels of inputs and the commitments to outputs, then the labels of all wires.
+    // Memory first holds the labels of inputs and the commitments to outputs, then the labels of all wires.
     let outputs: u64 = program.outputs_of(Party::Evaluator).map(|output| output.wires.len() as u64).sum();
     let inputs = program.input_width(Party::Garbler) as u64 + 2 * ots;
     let proves = solderings + LABEL * inputs + (share + 3 * PLACE) * outputs + 4 * plain.copies();

@@ -20,7 +20,7 @@ use brickwork_protocol::stock::{GIVEN_UP_SHARE, STOCK_SHARE};
 use brickwork_protocol::{self as session, BatchPromise, Cheater, CheckSpent, ItemKind, Promise};
 use brickwork_store::GivenUp;
 
-/// Checks that cost little fail with probability at most 2^-(s + `MARGIN`).
+/// The checks that cost little fail with probability at most 2^-(s + `MARGIN`).
 const MARGIN: u32 = 8;
 
 /// The number of combinations in a batched check. A false claim passes each with probability 1/2.
@@ -38,8 +38,8 @@ pub(super) const INPUT_AUTHENTICATORS: &str = "input authenticators";
 /// docs/concepts/security.md bounds the soundness error of a proof.
 const PROOFS: f64 = 3.0;
 
-/// The largest number of proofs of a session with stock, and also the most OT extensions and batches of OTs.
-/// The log has less than half as many entries, and each entry has at most two proofs and one OT extension or
+/// The largest number of proofs of a session with stock. It also limits OT extensions and batches of OTs. The
+/// log has less than half as many entries, and each entry has at most two proofs and one OT extension or
 /// batch.
 const STOCK_PROOFS: f64 = (1 << 20) as f64;
 
@@ -49,7 +49,7 @@ pub(super) fn ot_binding(security: Security) -> usize {
 }
 
 /// Returns the number of combinations that bind each batch of OTs of a session with stock. It is large enough
-/// that all batches and attempts of the session take no larger part of the budget than a run.
+/// that all batches and attempts of the session together use no larger part of the budget than a run.
 pub(super) fn stock_ot_binding(security: Security) -> usize {
     ot_binding(security) + STOCK_PROOFS.log2() as usize
 }
@@ -71,8 +71,8 @@ pub(super) fn known_bound(kind: BatchKind, bucketing: Bucketing) -> Upper {
     KNOWN.of((kind, bucketing), |(kind, bucketing)| bucketing.bound(kind.rule()))
 }
 
-/// Returns the bound over batches of stock: each batch counts once and completely, with the given-up steps
-/// and all other checks of the session.
+/// Returns the bound over batches of stock. Each batch counts once, with all its items. The bound includes
+/// the given-up steps and all other checks of the session.
 pub(super) fn bound_of_origins<'a>(
     origins: impl IntoIterator<Item = &'a Origin>,
     security: Security,
@@ -120,8 +120,8 @@ fn spent_on_batch(name: &str, kind: BatchKind, bucketing: Bucketing) -> Option<C
     (bucketing.slots > 0).then(|| CheckSpent { check, bound_log2: known_bound(kind, bucketing).log2() })
 }
 
-/// Returns the base-2 logarithm of a share of the probability that the fixed checks of a session with stock
-/// leave of 2^-s.
+/// The fixed checks of a session with stock use a part of 2^-s. Returns the base-2 logarithm of `share` times
+/// the remaining probability.
 fn stock_share(security: Security, share: f64) -> Result<f64, Error> {
     let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
     let spent: Upper = checks.checks().iter().map(|check| check.1).sum();
@@ -140,9 +140,8 @@ pub(super) fn fixed(security: Security) -> Result<u128, Error> {
     Ok(checks.checks().iter().map(|check| check.1).sum::<Upper>().to_fixed())
 }
 
-/// Returns the risk of a setup or step that a garbler breaks off before the challenge, in units of 2^-128: it
-/// may have seen that false claims pass their combinations, or that a wrong OT offset does not change the
-/// sums.
+/// Returns the risk of a setup or step that a garbler stops before the challenge, in units of 2^-128. By then
+/// it may know that false claims pass, or that a wrong OT offset does not change the sums.
 pub(super) fn early_risk(security: Security) -> Result<u128, Error> {
     let combinations = Upper::exp2((PROOFS * level(security)?.misses).log2() - COMBINATIONS);
     Ok((combinations + Upper::exp2(-(stock_ot_binding(security) as f64))).to_fixed())
@@ -213,8 +212,8 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Returns other cuts of the dominant component within the same bound: for each bucket size the cut with
-    /// fewest opened copies. The first cut has the fewest copies in all.
+    /// Returns other cuts of the dominant component that keep the bound: for each bucket size the cut with
+    /// the fewest opened copies. The first of these cuts has the fewest copies, opened and chosen together.
     ///
     /// # Errors
     /// [`Error::Resource`] if the program is too large for a session.
@@ -351,7 +350,7 @@ impl Parameters {
                 .into(),
             ));
         }
-        // The bound of a batch without slots is zero.
+        // A batch without slots has the bound zero.
         let allocation = checks(security, PROOFS, 2.0)?.check(&specs, &bucketings)?;
         Ok(Self::of_bucketings(security, bucketings, allocation.total.log2()))
     }
@@ -608,8 +607,8 @@ impl Prices {
     }
 }
 
-/// kappa = 128, minus 15 bits for the hash calls under one key, and minus one bit each for the indicator and
-/// the colour.
+/// The security kappa = 128 loses 15 bits to the hash calls under one key, one bit to the indicator and one
+/// to the colour.
 const COMPUTATIONAL_BITS: f64 = 111.0;
 
 /// Returns the batches of a request: components in order, then plain and input authenticators.
@@ -636,7 +635,7 @@ mod tests {
     use super::*;
 
     /// The risk of a session apart from its batches, as in docs/concepts/security.md (sections 3, 7 and 11).
-    /// The code has length 275 and distance 42. A run has three proofs, a session with stock 2^20.
+    /// The code has length 275 and distance 42. A run has three proofs, a session with stock at most 2^20.
     #[test]
     fn row_28_each_check_has_its_part_of_the_budget() {
         let spent = |proofs, extensions| -> Vec<f64> {

@@ -13,8 +13,8 @@
 //!   evaluator -> garbler     the garbler's outputs                                                  5
 //! ```
 //!
-//! So the evaluator has its outputs after two round trips, and the garbler half a round trip later. OTs that
-//! are missing in stock are made between the digests and the other messages of crossing 1.
+//! So the evaluator has its outputs after two round trips, and the garbler half a round trip later. The
+//! values in parentheses number the messages of a whole run (docs/protocols/duplo.md, "The flights").
 //!
 //! The messages of crossing 1 do not wait for each other, and reveal nothing if the peer runs another step.
 //! The value f is the input masked with secret choice bits, and solderings are sums of labels of which the
@@ -101,8 +101,9 @@ pub(super) mod garbler {
     use brickwork_circuit::Program;
     use brickwork_primitives::commit;
 
-    /// Preprocesses the request, and completes OTs that were just made. In a session's `first` proof it also
-    /// proves the offsets. Returns the items, and the openings that must still be proven.
+    /// Preprocesses the request, and binds OTs that were just made to their commitments. The first proof of a
+    /// session (`first`) also covers the offsets. Returns the items, and the openings that must still be
+    /// proven.
     ///
     /// # Errors
     /// [`Error::Peer`] if the evaluator's sums of OTs are wrong, [`Error::Io`] if it goes away.
@@ -252,9 +253,9 @@ pub(super) mod evaluator {
     use brickwork_kernels::SecretBlocks;
     use brickwork_primitives::commit::{self, Claimed, Receiver as _};
 
-    /// Receives and checks the request's items, and completes OTs that were just made. In a session's first
-    /// proof it also checks the offsets (`alongside`). Returns the proven offsets, the items, and the
-    /// openings. A later proof must cover items and openings.
+    /// Receives and checks the request's items, and binds OTs that were just made to their commitments. The
+    /// first proof of a session also covers the offsets (`alongside`). Returns the proven offsets, the items,
+    /// and the openings. A later proof must cover the items and the openings.
     ///
     /// # Errors
     /// [`Error::Peer`] if the garbler cheats, [`Error::Io`] if it goes away.
@@ -291,7 +292,7 @@ pub(super) mod evaluator {
 
     /// A program before its first input.
     pub enum Built {
-        /// The solderings arrive after this party has sent its masked input.
+        /// The party has sent its masked input; the solderings have not arrived yet.
         Begun(Claimed<EvaluatorMaterial>, EvaluatorOpenings, Option<Unconfirmed>),
         /// The solderings have arrived; they are proven after this party has sent its masked input.
         Received(Claimed<EvaluatorReady>, EvaluatorOpenings),

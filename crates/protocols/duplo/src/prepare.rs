@@ -15,8 +15,8 @@
 //!                           solderings of the copies' outputs
 //! ```
 //!
-//! Before the challenge, a proof shows that all of these are valid commitments; after it, another proof
-//! covers all claims. Other steps share these proofs.
+//! Before the challenge, a proof shows that all these commitments are valid. After the challenge, another
+//! proof covers all claims. The same proofs cover the commitments and claims of other modules.
 //!
 //! Of a checked plain authenticator one label is opened, `C ⊕ b·D_ka`, for a bit b that the challenge draws
 //! after the commitments. Both labels would reveal Δ_ka (section 6.1). So the check detects a bad plain
@@ -58,7 +58,7 @@ use brickwork_protocol::Metered;
 /// Opened authenticators within this distance are read together.
 const AUTHENTICATORS_AT_ONCE: u32 = 1 << 17;
 
-/// Splits the buckets of plain authenticators into uses, one for each batch: a bucket for each output wire,
+/// Splits the buckets of plain authenticators into one range for each batch: a bucket for each output wire,
 /// slot after slot.
 fn plain_uses(shapes: impl Iterator<Item = Shape>) -> Vec<Range<usize>> {
     let mut first = 0;
@@ -120,7 +120,7 @@ impl GarblerKeyAuthenticators {
 /// A range of a row, and the values in this range.
 type RowValues = (Range<usize>, Labels);
 
-/// Reads the values of a range into `held`, unless `held` has them.
+/// Reads the values of a range of the row into `held`, unless they are there.
 fn read(row: &CommitmentRow, places: Range<usize>, held: &mut RowValues) -> Result<(), Error> {
     if held.0 != places {
         held.1.resize(places.len(), Label::ZERO);
@@ -493,7 +493,7 @@ pub(super) fn evaluator_receives<C: commit::CommitmentScheme>(
                     receiver.receive(&mut run.channel, count)?,
                 ),
             };
-            // The hashes are later sorted into the order of buckets.
+            // The hashes are sorted into the order of buckets later.
             let hashes = receive::values(&mut run.channel, &spill.another()?, msg::AUTHENTICATORS, count)?;
             Ok(EvaluatorKeyAuthenticators {
                 kind,
@@ -525,8 +525,8 @@ impl EvaluatorKeyAuthenticators<Pending> {
     }
 }
 
-/// Receives S_g of `count` chosen authenticators. Returns all of them, those of the heads, and true if one
-/// has colour 1, which is forbidden.
+/// Receives the delta differences S_g of `count` chosen authenticators. Returns all of them, those of the
+/// heads, and true if one of them has colour 1, which is not allowed.
 fn receive_delta_differences(
     run: &mut Metered,
     spill: &Spill,
@@ -545,7 +545,7 @@ fn receive_delta_differences(
     Ok((all, of_heads, coloured))
 }
 
-/// Splits the rows of all chosen authenticators into those of each use.
+/// Splits the rows of all chosen authenticators by the batches that use them.
 fn rows_of_uses(
     rows: AuthenticatorRows,
     uses: &[Range<usize>],
@@ -636,8 +636,8 @@ impl EvaluatorKeyAuthenticators<Shares> {
         self.kind == AuthenticatorKind::Plain
     }
 
-    /// Checks the opened authenticators, some at a time. For input authenticators, returns the values that
-    /// their commitments must have; for plain ones these are the received labels.
+    /// Checks the opened authenticators, one group after another. For input authenticators, returns the
+    /// values that their commitments must have; for plain ones these are the received labels.
     fn check_opened(
         &self,
         opened: &[u32],

@@ -11,12 +11,12 @@
 //!                           the head of the bucket to the other copies' inputs, tables
 //! ```
 //!
-//! Before the challenge, a proof shows that all of these are valid commitments; after it, another proof
-//! covers all claims. Other steps share these proofs.
+//! Before the challenge, a proof shows that all these commitments are valid. After the challenge, another
+//! proof covers all claims. The same proofs cover the commitments and claims of other modules.
 //!
 //! The evaluator garbles the opened copies again. It compares the hash over all bytes of their tables. It
-//! claims each of their wires, up to the last output, so the proof compares all wires. If the challenge came
-//! before the hashes, the garbler could make exactly the unopened copies bad.
+//! also makes a claim about each wire, up to the last output, so the proof compares all wires. If the garbler
+//! knew the challenge before it sent the hashes, it could make only unopened copies bad.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -56,8 +56,8 @@ use brickwork_store::{Bulk, Writers};
 /// The number of copies that one task garbles side by side.
 const COPIES_A_TASK: usize = 16;
 
-/// The number of groups of [`COPIES_A_TASK`] copies that one task garbles one after another, if all threads
-/// have enough to do. Allocating and wiping the memory of their wires costs a tenth of the garbling.
+/// The number of groups of [`COPIES_A_TASK`] copies that one task garbles one after another, if every thread
+/// still gets a task. Allocating and wiping the memory of their wires costs a tenth of the garbling.
 const TURNS_A_TASK: usize = 4;
 
 /// Garbles the copies `indices` of a batch in parallel. `input` writes the committed values of the input
@@ -133,11 +133,11 @@ pub(super) struct GarblerCopies {
     component: ComponentDigest,
     shape: Shape,
     at: Places,
-    /// `[copy][input wire]`.
+    /// The committed input wires: `[copy][input wire]`.
     inputs: CommitmentRow,
-    /// `[copy]`.
+    /// The committed offsets: `[copy]`.
     offsets: CommitmentRow,
-    /// `[copy][output wire]`.
+    /// The committed output wires: `[copy][output wire]`.
     outputs: CommitmentRow,
     schedule: Schedule,
     keys: GarblingKeys,
@@ -170,7 +170,8 @@ fn values_of(row: &CommitmentRow, each: usize, copies: &[u32], values: &mut [Lab
         return row.fill(first as usize * each, values);
     }
     if span <= 2 * copies.len() {
-        // Near copies share blocks of values, so computing the values between them as well is cheaper.
+        // Neighbouring copies share blocks of values. So it is cheaper to compute the values of the copies
+        // between them, too.
         let mut all = Labels::new(vec![Label::ZERO; span * each]);
         row.fill(first as usize * each, &mut all)?;
         for (&copy, values) in copies.iter().zip(values.chunks_mut(each)) {
@@ -251,7 +252,7 @@ pub(super) fn garbler_commits<C: commit::CommitmentScheme>(
 }
 
 impl GarblerCopies {
-    /// Opens the challenged copies, puts the others into buckets, and sends the tables of these.
+    /// Opens the challenged copies, puts the other copies into buckets, and sends their tables.
     pub fn open<C: commit::CommitmentScheme>(
         self,
         party: &mut Garbler<C>,
@@ -414,7 +415,7 @@ impl GarblerCopies {
                 values_of(inputs, shape.inputs, &copies[range], values)
             };
             let sink = |here: usize, copies: &[u32]| {
-                // Allocating memory takes longer than writing to it, so buffers are used again.
+                // Allocating memory takes longer than writing to it, so used buffers are kept.
                 let mut bytes = spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
                 bytes.resize(here * shape.table_bytes, 0);
                 hooks.tables(
@@ -536,7 +537,7 @@ impl EvaluatorCopies<Shares> {
         let challenge = Challenge::expand(seed, &shape.batch);
         let Challenge { opened, chosen } = &challenge;
 
-        // One message has the offsets and then the inputs.
+        // One message has first the offsets and then the inputs.
         let mut received_offsets = Vec::with_capacity(opened.len());
         let received = spill.fill(opened.len() * (1 + shape.inputs), |received: &mut [Label]| {
             run.channel.receive_into(msg::OPENED, bytemuck::cast_slice_mut(received))?;
@@ -605,8 +606,8 @@ impl Hashed {
             labels.copy_from_slice(&inputs.read(copies.start * shape.inputs..copies.end * shape.inputs)?);
             Ok(())
         };
-        // A hash's state takes two kilobytes, as much as a small copy's tables, so each task finishes its
-        // hashes at once.
+        // A hash's state takes two kilobytes, as much as a small copy's tables. So a task keeps only finished
+        // hashes.
         let (sink, made) =
             (|here, _: &[u32]| HashTables::new(here, shape.table_bytes), |sink: HashTables| sink.finish());
         let (outputs, hashes) =
@@ -672,8 +673,8 @@ mod tests {
         assert_eq!(sink.bytes, [4, 5, 6, 7, 8, 9, 1, 2, 3, 10, 11, 12]);
     }
 
-    /// A part of a batch has everything that belongs to its buckets. An evaluation would not show wrong
-    /// solderings in buckets while the heads are good, but a bucket with a bad head could not be saved.
+    /// A part of a batch has all data of its buckets. Wrong solderings in a bucket stay unnoticed while its
+    /// head is good. But if the head is bad, the bucket then gives no valid label.
     #[test]
     fn row_05_a_part_of_a_batch_has_whole_buckets() {
         let circuit = &pair().circuit;
@@ -701,7 +702,7 @@ mod tests {
         assert!(part.delta_differences == (3..9).map(label).collect::<Vec<_>>());
         assert_eq!(part.inputs.words(), (10..30).collect::<Vec<u64>>());
         assert_eq!(part.offsets.words(), (5..15).collect::<Vec<u64>>());
-        // The solderings to the inputs of two other copies, with two inputs each.
+        // These are the solderings to the inputs of the two other copies, with two inputs each.
         assert_eq!(
             *part.solderings.read(0..part.solderings.len()).unwrap(),
             (4..12).map(soldering).collect::<Vec<_>>()

@@ -8,8 +8,8 @@
 //!   garbler -> evaluator    after a check of the sums: openings, delta differences, solderings, tables
 //! ```
 //!
-//! A later proof settles the claims of the last message. It may cover other claims, too: if the items are
-//! used at once, the claims about a program's solderings. The items are [`Claimed`] until then.
+//! A later proof covers the claims of the last message. It may cover other claims, too, such as those about a
+//! program's solderings if the items are used at once. The items are [`Claimed`] until then.
 //!
 //! The first proof comes before the challenges. Otherwise values that are no valid commitments could be
 //! opened in two ways after the challenges.

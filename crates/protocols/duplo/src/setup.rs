@@ -105,7 +105,7 @@ fn claims<'a>(
     });
 }
 
-/// Base OTs that were begun, or keys from a dealer.
+/// The base OTs that this party has begun, or keys from a dealer.
 enum BaseOts {
     Begun(base::BegunSeries),
     Dealt(base::SeriesKeys),

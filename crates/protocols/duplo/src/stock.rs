@@ -21,7 +21,7 @@ use brickwork_circuit::{Component, ComponentDigest, ComponentId, Party, Program}
 use brickwork_primitives::Labels;
 use brickwork_primitives::cut_and_choose::BatchKind;
 
-/// A list of items whose first ones may be taken already.
+/// A list of items; a program may have taken the first of them.
 struct Open<T> {
     items: T,
     next: usize,
@@ -70,7 +70,7 @@ impl<T: Items> Queue<T> {
             match first.left() {
                 0 => {
                     let first = self.0.pop_front().expect("the queue is not empty");
-                    // A batch that is taken whole is moved, so a large batch is not copied.
+                    // A batch that is taken as a whole is moved, so a large batch is not copied.
                     taken.push(if places.start == 0 { first.items } else { first.items.slice(places) });
                 }
                 _ => taken.push(first.items.slice(places)),
@@ -104,7 +104,7 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
         }
     }
 
-    /// Returns the OTs and the rest.
+    /// Returns the OTs, and the material without them.
     ///
     /// # Panics
     /// If there are no OTs: they must be made before the components of a program are soldered.
@@ -162,7 +162,7 @@ pub(super) struct PartyStock<B, G, O> {
 pub(super) struct Counts {
     pub components: HashMap<ComponentDigest, usize>,
     pub input: usize,
-    /// The number of OTs; `None` if there are none, so that programs make their own.
+    /// The number of OTs; `None` if the stock has no OTs, so that programs make their own.
     pub ots: Option<usize>,
 }
 
@@ -352,8 +352,7 @@ mod tests {
         }
     }
 
-    /// In any sequence of adding and taking, each item is taken once and in order, and the rest stays in
-    /// order.
+    /// In any sequence of adding and taking, each item is taken once, and all items stay in order.
     #[test]
     fn row_16_each_item_of_a_pool_is_taken_once() {
         for takes in [

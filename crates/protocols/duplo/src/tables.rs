@@ -17,7 +17,7 @@ use brickwork_store::BatchWriter;
 /// The number of messages in memory while tables are written to files.
 const MESSAGES_IN_HAND: usize = 4;
 
-/// Sorts copies by their numbers; this is the order in which tables are sent and stored. Near copies share
+/// Sorts copies by their numbers. Tables are sent and stored in this order. Copies with close numbers share
 /// hash keys, so they are garbled and evaluated side by side.
 pub(super) fn ranked(copies: &[u32]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..copies.len()).collect();
@@ -67,9 +67,9 @@ impl Files {
     }
 }
 
-/// The place for tables.
+/// The place where received tables are stored.
 pub(super) enum TablePlace<'a> {
-    /// Memory, if the tables fit into this much room, from which they are subtracted; otherwise files.
+    /// Memory, if the tables fit into this much room, which then shrinks by their size; otherwise files.
     Here(&'a mut u64),
     /// In a segment whose bulk has a unit for each copy.
     Segment(Box<BatchWriter>),
@@ -121,7 +121,8 @@ impl Tables {
                     Ok(TableStorage::Files(files))
                 }
                 TablePlace::Segment(writer) => {
-                    // Tables are checked before the segment encrypts them in place.
+                    // The tables are checked before the segment encrypts them, because it encrypts them in
+                    // place.
                     let write = |k: usize, tables: &mut [u8]| match good(k * copies_a_message, tables) {
                         true => writer.put((k * copies_a_message) as u32, 0, tables),
                         false => Ok(()),
@@ -224,8 +225,8 @@ fn message_by_message(
     let mut new = vec![Vec::new(); MESSAGES_IN_HAND];
     pool::scope(|scope| -> Result<(), Error> {
         for k in 0..total.div_ceil(message as u64) {
-            // Prefers a used buffer, which has memory already. If all buffers are in use, this thread waits
-            // for one.
+            // Prefers a used buffer, whose memory is allocated already. If all buffers are in use, this
+            // thread waits for one.
             let given = free.try_recv().ok().or_else(|| new.pop());
             let mut buffer = given.map_or_else(|| free.recv().map_err(|_| lost()), Ok)?;
             let start = k * message as u64;
@@ -242,7 +243,7 @@ fn message_by_message(
                 {
                     failed.get_or_insert(error);
                 }
-                // After the last message nobody takes the buffer back.
+                // After the last message the other thread takes no buffer, so this send may fail.
                 let _ = give.send(buffer);
             });
         }
@@ -362,7 +363,7 @@ mod tests {
         }
     }
 
-    /// Tables in memory reduce the memory that is left for other tables.
+    /// Tables in memory leave less memory for other tables.
     #[test]
     fn tables_take_their_part_of_the_memory() {
         let mut left = 7 * BYTES as u64;

@@ -36,7 +36,7 @@ pub use proposal::ProtocolProposal;
 pub struct PlanRequest {
     /// The run that is planned. If it is `stored`, it takes everything that it can from a store.
     pub run: RunRequest<Protocols>,
-    /// The kind of peer against which all protocols are compared; none to plan one run.
+    /// The kind of peer against which all protocols are compared; `None` to plan one run.
     pub model: Option<Model>,
     /// The job of many lanes that is planned instead of one run.
     pub job: Option<LanesRequest>,
@@ -119,11 +119,11 @@ impl PlanRequest {
         PlanRequest { run, model: None, job: None, calibrate: false, svg: None, report: None }
     }
 
-    /// Makes the plan for a program. If this machine must be measured first, `say` gets the words about it.
+    /// Makes the plan for a program. If this machine must be measured first, `say` gets a message about it.
     ///
     /// # Errors
-    /// An error of usage if options exclude each other, or no protocol can run the program like this. An
-    /// error of the machine if a file cannot be written.
+    /// An error of usage if options exclude each other, or if no protocol can run the program with these
+    /// options. An error of the machine if a file cannot be written.
     pub fn plan(&self, program: &Program, say: &mut dyn FnMut(&str)) -> Result<PlanResult, Error> {
         let page = self.report.as_deref().map(|path| Page::begin(path, false)).transpose()?;
         self.check()?;
@@ -304,7 +304,8 @@ fn alternatives(chosen: &PricedCut, pricing: &Pricing) -> Result<Vec<Alternative
     let PricedCut { program, parameters, .. } = chosen;
     let &Pricing { security, buckets, machine, link, .. } = pricing;
     let candidates = buckets.candidates(program, security, machine, link)?;
-    // The candidates differ only in the dominant component. The chosen parameters may be among them.
+    // The candidates differ only in the buckets of the dominant component. The chosen parameters may be among
+    // them.
     let differs =
         |id: usize| candidates.windows(2).any(|pair| pair[0].components[id] != pair[1].components[id]);
     let Some(id) = (0..parameters.components.len()).find(|&id| differs(id)) else { return Ok(Vec::new()) };

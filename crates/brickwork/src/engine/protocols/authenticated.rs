@@ -104,8 +104,8 @@ impl EngineProtocol for Authenticated {
     ) -> Result<Option<Only>, Error> {
         let (program, parameters) = (repeated(program, Some(executions))?, &request.parameters);
         let (security, RunEstimate { machine, link, .. }) = (parameters.security(), estimate);
-        // The prediction assumes an epoch that both stores share, because leftovers of earlier runs are used
-        // first.
+        // The prediction assumes that both stores share one epoch, because items that earlier runs left are
+        // used first.
         let cost = authenticated::cost::predict_from_stock(&program, security, 1, machine, link)?;
         let promised = authenticated::stock_promise(&program, security, parameters.cot())?;
         Ok(Some(Only::new(cost, promised)))
@@ -202,7 +202,7 @@ fn priced(
 }
 
 /// Returns the OTs that the user of this party named, and whether the peer has to take the same. A run from a
-/// store does not choose OTs by its own connection, because an epoch serves many runs.
+/// store does not choose OTs for its own connection, because an epoch serves many runs.
 fn wish(request: &RunRequest) -> (Option<Cot>, bool) {
     let parameters = &request.parameters;
     match request.stored {

@@ -106,8 +106,8 @@ impl EngineProtocol for CompGc {
         estimate: &RunEstimate,
     ) -> Result<Option<Only>, Error> {
         let program = repeated(program, Some(executions))?;
-        // The prediction assumes one part that both stores share, because leftovers of earlier runs are used
-        // first.
+        // The prediction assumes that both stores share one part, because items that earlier runs left are
+        // used first.
         let cost = compgc::cost::predict_from_stock(&program, 1, &estimate.machine, &estimate.link)?;
         Ok(Some(Only::new(cost, compgc::promise(compgc::Linking::Standard))))
     }

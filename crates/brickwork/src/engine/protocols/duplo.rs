@@ -41,8 +41,8 @@ pub struct Proposed {
     pub parameters: Option<duplo::Parameters>,
     /// The seconds that the evaluator will spend on making this cut.
     seconds: f64,
-    /// The bytes of memory that the garbler needs. The next field has those of the evaluator, as far as they
-    /// are known.
+    /// The bytes of memory that the garbler needs. The next field has the bytes of the evaluator, as far as
+    /// they are known.
     pub garbler_memory: Option<u64>,
     pub evaluator_memory: Option<u64>,
 }
@@ -267,7 +267,7 @@ impl StockLine for Stocked {
 /// Returns the evaluator's program with all executions, in the cut that the garbler names.
 ///
 /// # Errors
-/// [`ProtocolError::Mismatch`] if this party wants another cut, or cannot make this one.
+/// [`ProtocolError::Mismatch`] if this party wants another cut, or cannot make the garbler's cut.
 fn accept(work: &PartyWork, name: &str, executions: Option<u32>) -> Result<Arc<Program>, ProtocolError> {
     let refused =
         |why: String| ProtocolError::Mismatch(format!("the garbler proposes the cut {name:?}: {why}"));

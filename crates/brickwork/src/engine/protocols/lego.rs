@@ -177,7 +177,7 @@ fn built(requested: &[Requested], wishes: &StockOptions) -> Result<Vec<(Program,
                  --no-inputs and --no-ots",
             ));
         }
-        // A run computes the program in the same way: with one execution it is the program itself.
+        // This is how a run makes its program: for one execution it is the program itself.
         let program = repeated(program, (executions > 1).then_some(executions))?;
         programs.push((program, count / executions));
     }

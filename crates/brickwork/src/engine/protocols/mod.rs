@@ -60,13 +60,13 @@ pub(crate) static FAMILY: [&dyn EngineProtocol; 6] =
 /// The protocols that the caller has registered.
 static REGISTERED: RwLock<Vec<(Protocol, &'static dyn EngineProtocol)>> = RwLock::new(Vec::new());
 
-/// Adds a protocol of the caller's: from now on runs, plans and options take it by its name. Both parties
-/// must add it.
+/// Adds a protocol of the caller: from now on runs, plans and options accept its name. Both parties must add
+/// the protocol.
 ///
 /// # Errors
 /// An error of usage if a protocol has this name.
 pub fn register(name: &'static str, played: &'static dyn EngineProtocol) -> Result<Protocol, Error> {
-    // The lock is taken first, so whoever finds the name also finds the protocol.
+    // The lock is taken first, so a caller who finds the name also finds the protocol.
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
     let protocol = Protocol::add(name)?;
     registered.push((protocol, played));

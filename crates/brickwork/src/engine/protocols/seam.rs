@@ -43,8 +43,8 @@ pub trait EngineProtocol: Sync {
     /// Returns the first phase that needs an input of a party: this phase and all later ones are online.
     fn online_from(&self) -> &'static str;
 
-    /// Returns the complete parameter sets that the user's wishes allow for this protocol. Each is `wishes`,
-    /// which name this protocol, with a value for every open choice.
+    /// Returns the complete parameter sets for this protocol that the user's wishes allow. Each set is
+    /// `wishes`, which name this protocol, with a value for each choice that was open.
     fn ways(&self, wishes: &AgreedParameters) -> Vec<AgreedParameters> {
         vec![wishes.clone()]
     }
@@ -59,7 +59,7 @@ pub trait EngineProtocol: Sync {
     /// garbler has a choice; then `plan` compares the possible proposals.
     ///
     /// # Errors
-    /// If the program cannot be executed this often.
+    /// If the program cannot be executed that often.
     fn only_way(
         &self,
         program: &circuit::Program,
@@ -132,7 +132,7 @@ pub trait EngineProtocol: Sync {
     /// Does as much of a party's preparation as is possible without its peer.
     ///
     /// # Errors
-    /// All errors that would otherwise stop the run later.
+    /// Any error that would otherwise stop the run later.
     fn ready<'w>(
         &self,
         work: &'w PartyWork<'w>,
@@ -281,6 +281,6 @@ pub struct RunResult {
     /// True if the evaluator recovered from a cheat. It depends on the evaluator's input, so only the
     /// notes about recovery may show it.
     pub recovered: bool,
-    /// The items that were missing in the stock, in words; the outer `None` is a run without stock.
+    /// The items that were missing in the stock, in words. The outer `None` stands for a run without stock.
     pub made: Option<Option<String>>,
 }

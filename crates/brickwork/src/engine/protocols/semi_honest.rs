@@ -31,7 +31,7 @@ fn only_way(
     Ok(Some(Only::new(cost, semi_honest::promise())))
 }
 
-/// The prediction of a run from a store assumes that both stores share the OTs of one epoch only.
+/// The prediction for a run from a store assumes that both stores share the OTs of exactly one epoch.
 const ONE_PART: Ots = Ots::Stocked { epochs: 1 };
 
 impl EngineProtocol for SemiHonest {
@@ -103,7 +103,8 @@ impl EngineProtocol for SemiHonest {
     }
 
     fn program(&self, given: &Program, _: Option<u32>) -> Result<Program, Error> {
-        // The program is given once: executions are streamed, so memory does not grow with their number.
+        // The job contains the program once: executions are streamed, so memory does not grow with their
+        // number.
         Ok(given.clone())
     }
 

@@ -228,7 +228,7 @@ impl PlannedStep {
         self.program.input_ports(party).iter().filter(|port| !carries(port)).cloned().collect()
     }
 
-    /// Adds the items that it takes in all its runs.
+    /// Adds the items that this step takes in all its runs.
     pub fn add_needs(&self, needs: &mut SessionNeeds) {
         let width =
             |party: Party| -> usize { self.own_ports(party).iter().map(|port| port.width() as usize).sum() };
@@ -241,7 +241,7 @@ impl PlannedStep {
         needs.add_step(&self.program, inputs, sealed, self.entry.at_most as usize);
     }
 
-    /// Returns its program.
+    /// Returns the step's program.
     pub fn program(&self) -> &Program {
         &self.program
     }

@@ -248,7 +248,7 @@ struct EndedStep {
 struct Told<'t> {
     party: Party,
     trail: &'t Trail,
-    /// True if the results are shown as soon as a step ends.
+    /// True if each result is shown as soon as its step ends.
     interactive: bool,
     log: Vec<EndedStep>,
     human: String,
@@ -323,7 +323,7 @@ impl Told<'_> {
         self.log.push(ended);
     }
 
-    /// Adds the results so far to a failure, because computing them again would need new stock.
+    /// Adds the results of the steps so far to a failure, because computing them again would need new stock.
     fn with(self, failure: Failure) -> Failure {
         if self.log.is_empty() {
             return failure;

@@ -12,7 +12,7 @@ fn health(at: &str, more: &[&str]) -> (Option<i32>, Value) {
 }
 
 /// A service that cannot serve requests names the reasons: the peer, the stock and the budget. The exit code
-/// of `health` tells.
+/// of `health` shows whether the service is ready.
 #[test]
 fn reasons() {
     let program = entry("richer", "millionaires.bwp", "input = \"5\"\ntotal = 1\n");
@@ -97,7 +97,7 @@ fn metrics() {
     let page = std::fs::read_to_string(example("../docs/guides/serve.md")).expect("a page");
     let described: Vec<&str> = page.split('`').filter(|word| word.starts_with("brickwork_")).collect();
     assert!(described.len() > 15, "{described:?}");
-    // There is no number of attempts before one has failed.
+    // The metric about attempts exists only after an attempt has failed.
     for name in described.into_iter().filter(|name| *name != "brickwork_attempts_left") {
         assert!(got.body.contains(&format!("# TYPE {name} ")), "{name}");
     }

@@ -143,8 +143,8 @@ fn stocked(programs: [&str; 2], limits: &str, down: usize) -> (Pair, Service) {
     (pair, stays)
 }
 
-/// An evaluator's answer decides neither the status nor the text for the user. An invalid answer ends the
-/// lines, and the user's request waits on.
+/// The evaluator's answer decides neither the status nor the text that the garbler's user gets. An invalid
+/// answer ends the lines, and the user's request waits on.
 #[test]
 fn an_evaluator_that_answers_as_it_likes() {
     let program = entry("richer", "millionaires.bwp", "");
@@ -279,8 +279,8 @@ fn a_garbler_that_asks_for_too_much() {
         assert_eq!(hear(work.channel()), Some(answer), "{asked}");
     }
     drop((work, fill, ask));
-    // Each agreement counts, whichever party breaks off. At the limit the evaluator agrees to no further run,
-    // over all connections together.
+    // Each agreement counts, even if a party then breaks off the run. At the limit the evaluator agrees to no
+    // further run, over all connections together.
     for round in 0..5 {
         evaluator.until("ready", |got| got.status == 503);
         let Hostile { mut work, fill, ask } = means.accept(&listener);
@@ -331,7 +331,7 @@ fn an_evaluator_that_announces_too_much() {
     garbler.stop();
 }
 
-/// Goes away when the tables of a step begin to pass. By then the garbler knows the challenge.
+/// Closes the connection when a step begins to send its tables. At that time the garbler knows the challenge.
 struct Dies;
 
 impl Observer for Dies {
@@ -438,7 +438,7 @@ fn a_garbler_that_breaks_off_until_it_likes_the_challenge() {
     assert!(pair.audited(1).iter().any(|line| line["event"] == "forgiveness"));
 }
 
-/// If a peer fails a check, the service ends with an error. After a restart it does not connect to the peer
+/// If the peer fails a check, the service ends with an error. After a restart it does not connect to the peer
 /// until its user forgives the peer.
 #[test]
 fn a_peer_that_cheats_is_not_met_again() {
@@ -487,7 +487,7 @@ fn a_run_ends_where_the_peer_cheats_elsewhere() {
         let got = asks.join().unwrap();
         assert_eq!(got.status, 502, "{}", got.body);
         assert!(got.body.contains("the peer cheated on another connection"), "{}", got.body);
-        // The peer has given signs of life the whole time.
+        // The peer has sent signs of life the whole time.
         drop((work, fill));
     });
     let output = finish(garbler.child.take().expect("it runs"));
@@ -540,7 +540,7 @@ fn a_service_goes_down_between_two_steps() {
     assert_eq!(means.store.accounts().unwrap(), []);
     let (store, key) = (pair.keys.file("evaluator.store"), pair.keys.file("store.key"));
     let (_, listed) = good(&["stock", "ls", "--store", &store, "--store-key", &key]);
-    // Only the setup counts, with a very small risk.
+    // Only the setup counts as a failed attempt, with a very small risk.
     let vain = listed["vain"].as_array().expect("a list");
     let is_small = |vain: &serde_json::Value| vain["bound_log2"].as_f64().is_some_and(|log2| log2 < -64.0);
     assert!(!vain.is_empty() && vain.iter().all(is_small), "{listed}");

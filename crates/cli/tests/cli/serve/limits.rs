@@ -42,7 +42,7 @@ fn connections() {
     garbler.stop();
 }
 
-/// A source whose warning is beyond the underlined columns is read like any other.
+/// The compiler's warning is about a column beyond the underlined ones; the source is still read.
 #[test]
 fn a_source_with_a_long_line() {
     let sum = "#parties 2\ntypedef uint_t 8 u8\ntypedef int_t 8 s8\n#input 1 u8\n#input 2 u8\n#output 1 \
@@ -104,7 +104,7 @@ fn stalls(stopped: usize) {
     pair.limits = [long, "stall_seconds = 5"].map(str::to_owned);
     let both = pair.both();
     both.iter().for_each(|service| service.stocked("richer", 6));
-    // This is longer than the shorter limit.
+    // The pause is longer than the shorter limit.
     std::thread::sleep(Duration::from_secs(6));
     for role in 0..2 {
         let log = std::fs::read_to_string(pair.log(role)).expect("a log");

@@ -41,7 +41,7 @@ struct Service {
     listening: Option<String>,
 }
 
-/// The response to an HTTP request: the status, the head, the body.
+/// The response to an HTTP request: the status, the headers and the body.
 #[derive(Debug)]
 struct Got {
     status: u16,
@@ -152,7 +152,7 @@ impl Pair {
         log.lines().filter(said).count()
     }
 
-    /// Waits until the service has read it more often than `before`.
+    /// Waits until the service has read its configuration more often than `before`.
     fn until_read_again(&self, role: usize, before: usize) {
         let begun = Instant::now();
         while self.readings(role) == before {
@@ -309,7 +309,7 @@ fn requests_at_either_side() {
         2,
         "the program is not allowed",
     );
-    // Without an input of the garbler's users, no run for the evaluator's users begins.
+    // If the garbler has no input, no run for the evaluator's users begins.
     let other = std::thread::spawn(move || evaluator.stop());
     garbler.stop();
     other.join().unwrap();

@@ -111,7 +111,7 @@ fn what_waits_is_answered() {
     });
 }
 
-/// If a run has no stock, or no input of the peer, it is refused after the limit of time.
+/// If a run has no stock, or no input of the peer, the request is refused after the limit of time.
 #[test]
 fn what_is_lacking() {
     let program = entry("richer", "millionaires.bwp", "");
@@ -212,7 +212,7 @@ fn web_pages_are_refused() {
     for host in ["localhost", "LOCALHOST", "127.0.0.1", "[::1]"].map(|host| format!("{host}:{port}")) {
         assert_eq!(get(&format!("Host: {host}\r\n")).status, 200, "{host}");
     }
-    // The host in the request line counts, and not the one in the header.
+    // The service checks the host in the request line, and not the one in the header.
     let absolute = "GET http://evil.example/metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     is(&ask(garbler.http, absolute).expect("an answer"), 421, "names another host");
     let own = format!("Host: localhost:{port}\r\nOrigin: http://localhost:{port}\r\n");

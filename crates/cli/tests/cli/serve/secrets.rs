@@ -78,7 +78,7 @@ fn files_of_others_are_refused() {
     pair.keys.write("wealth.json", b"500");
     pair.keys.write("seen", b"");
     let (config, store) = (pair.configure(1), pair.keys.file("some.store"));
-    // If a service refuses nothing else, it ends because the store's key does not exist.
+    // If nothing else is wrong, a service ends because the store's key does not exist.
     let refused = |name: &str, words: &str| {
         let key = if name == "store.key" { pair.keys.file(name) } else { "nowhere".into() };
         let arguments = ["serve", "--config", &config, "--store", &store, "--store-key", &key];

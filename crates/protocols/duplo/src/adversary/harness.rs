@@ -43,7 +43,7 @@ pub struct Case {
     dealer: Option<[u8; 32]>,
 }
 
-/// How a run ended.
+/// The results of a run.
 pub struct Outcome {
     /// The garbler's result.
     pub garbler: Result<Report, Error>,
@@ -55,14 +55,14 @@ pub struct Outcome {
     expected: [Vec<bool>; 2],
 }
 
-/// The end of a run for the honest party.
+/// The result of the honest party in a run with a cheater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HonestEnding {
     /// The party detected a cheat.
     Caught(Cheat),
     /// The party did not accept the other party's terms.
     Refused,
-    /// The party's store refused: it was altered, does not match the peer's store, or fails.
+    /// The party's store ended the run: it was altered, does not match the peer's store, or fails.
     Stopped,
     /// The party found the connection closed.
     Gone,
@@ -293,10 +293,10 @@ impl Outcome {
         if party == Party::Garbler { &self.garbler } else { &self.evaluator }
     }
 
-    /// Checks the rules that hold for every cheat, and returns the end of the honest party. If this party
-    /// noticed a cheat, it sent a prefix of an honest transcript, and no message that depends on an output.
-    /// If it noticed nothing, or recovered, it sent a whole honest transcript. The cheater saw only a closed
-    /// connection. ([`Case::run`] has checked that nobody panics or blocks.)
+    /// Checks the rules that hold for every cheat, and returns how the run ended for the honest party. If
+    /// this party noticed a cheat, it sent a prefix of an honest transcript, and no message that depends on
+    /// an output. If it noticed nothing, or recovered, it sent a whole honest transcript. The cheater saw
+    /// only a closed connection. ([`Case::run`] has checked that nobody panics or blocks.)
     ///
     /// # Errors
     /// The violated rule.

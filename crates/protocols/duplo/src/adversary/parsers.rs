@@ -1,6 +1,6 @@
 //! Gives fuzz targets access to the code that reads foreign bytes: messages of a peer, and data from a disk.
-//! Where possible, the result is encoded again, so that a target sees if different bytes are read as the same
-//! value.
+//! Where possible, the parsed value is encoded again, so that a target sees if different bytes are read as
+//! the same value.
 
 use std::sync::Arc;
 

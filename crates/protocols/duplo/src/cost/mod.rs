@@ -55,7 +55,8 @@ pub fn prices(machine: &Machine, level: &CommitmentLevel, link: &Link) -> Prices
 }
 
 /// Chooses parameters for `program` at `security` bits, for two machines like `machine`, and for `link`.
-/// Among the [candidates] it takes the one with the fewest bytes whose predicted time is nearly the shortest.
+/// Among the [candidates] it takes the one that sends the fewest bytes and whose predicted time is nearly the
+/// shortest.
 ///
 /// # Errors
 /// As [`Parameters::choose`].

@@ -1,8 +1,7 @@
 //! The script of a run: the protocol's messages and work, in an order that suits both parties.
 //!
-//! Every message is listed with its length; `docs/reference/formats.md` has the same lengths as formulas.
+//! Every message is listed with its length; `docs/reference/formats.md` gives the same lengths as formulas.
 //! Work is counted in units whose price the machine knows. Work that takes almost no time is left out.
-//! out.
 
 use super::work::{BEYOND, BOUND, COMBINE_OT, KEEP, SIMULATE};
 use crate::instance::level;
@@ -25,7 +24,7 @@ const COPIES_A_MESSAGE: u64 = 16;
 pub(super) struct ScriptWriter {
     pub script: Script,
     commitments: CommitmentCost,
-    /// The bytes of tables for which the evaluator has memory left.
+    /// The number of bytes of tables that the evaluator can still keep in memory.
     room: u64,
     /// For each used component, in order: true if its tables are in the temporary file.
     pub spilled: Vec<bool>,
@@ -122,7 +121,8 @@ impl ScriptWriter {
         self.commitments.prove(&mut self.script, new, bits, known);
     }
 
-    /// Adds the time that phases take beyond their work. Components are preprocessed one after another.
+    /// Adds, for each phase, the measured time that no predicted work explains. Components are preprocessed
+    /// one after another.
     pub fn beyond(&mut self, parameters: &Parameters, phases: &[&str]) {
         let components =
             parameters.components.iter().filter(|bucketing| bucketing.slots > 0).count().max(1) as u64;
@@ -133,8 +133,8 @@ impl ScriptWriter {
         }
     }
 
-    /// Adds greeting and setup. `proposal` has the sizes of the garbler's messages after its greeting, `ots`
-    /// the number of OTs if the program is known.
+    /// Adds the greeting and the setup. `proposal` has the sizes of the garbler's messages after its
+    /// greeting, `ots` the number of OTs if the program is known.
     pub fn setup(&mut self, proposal: &[u64], ots: Option<u64>) {
         self.script.phase("setup");
         self.script.work(Garbler, &CHOOSE, DIMENSION, DIMENSION);
@@ -286,7 +286,7 @@ impl ScriptWriter {
             self.script.message(Garbler, LABEL * opened);
             self.script.message(Garbler, LABEL * delta_differences);
             self.script.message(Garbler, LABEL * solderings);
-            // Sorts authenticators into the order of buckets, by way of bins in files.
+            // Authenticators are sorted into the order of buckets. The sort uses temporary files.
             self.filed(&READ_BACK, 32 * bucketing.copies() + 36 * bucketing.kept(), 1);
             self.filed(
                 &SPILL,

@@ -161,7 +161,8 @@ pub fn script_from_stock(
     writer.spilled = used(program, &parameters).map(|_| true).collect();
     epochs.into_iter().for_each(|epochs| begin(&mut writer, epochs));
     agree_to_take(&mut writer.script, "build");
-    // The head of the log after the burn. The next message does not wait for it.
+    // After the burn, the evaluator sends a digest of its log's last entry. The next message does not wait
+    // for it.
     writer.script.message(Evaluator, DIGEST);
     let heads =
         used(program, &parameters).map(|(circuit, cut)| u64::from(cut.slots) * circuit.inputs() as u64);

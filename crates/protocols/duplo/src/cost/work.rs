@@ -5,7 +5,7 @@ use brickwork_protocol::SessionProtocol;
 
 use crate::report::Duplo;
 
-/// An OT's label and share in one of the random combinations.
+/// Adding an OT's label and share to one of the random combinations.
 pub static COMBINE_OT: WorkKind =
     WorkKind { name: "duplo.combine-ot", known: [2.09e-9, 2.00e-9, 2.11e-9, 1.98e-9] };
 /// Moving one committed value to its place in the order of buckets.
@@ -16,7 +16,8 @@ pub static SIMULATE: WorkKind =
 /// Computing the exact bound of a proposal.
 pub static BOUND: WorkKind = WorkKind { name: "duplo.bound", known: [2.33e-4, 2.33e-4, 2.33e-4, 2.32e-4] };
 
-/// The time that each phase takes beyond its predicted work and messages; in preprocess, for each component.
+/// The measured time of each phase that no predicted work or message explains; in preprocess, for each
+/// component.
 pub static BEYOND: [WorkKind; Duplo::PHASES.len()] = [
     WorkKind { name: "duplo.beyond.setup", known: [1.71e-2, 2.15e-2, 1.66e-2, 1.22e-1] },
     WorkKind { name: "duplo.beyond.preprocess", known: [3.55e-3, 6.07e-3, 7.54e-3, 0.0] },
@@ -26,7 +27,7 @@ pub static BEYOND: [WorkKind; Duplo::PHASES.len()] = [
     WorkKind { name: "duplo.beyond.decode", known: [1.48e-4, 1.08e-4, 1.53e-4, 3.82e-4] },
 ];
 
-/// All kinds of this file.
+/// All kinds of work in this file.
 pub(super) static ALL: &[&WorkKind] = &[
     &COMBINE_OT,
     &KEEP,

@@ -67,8 +67,8 @@ pub(super) fn choose(
         }
     }
     if security.is_share() {
-        // In such a session all programs together use its share of the promise, so every program counts all
-        // batches.
+        // In a session with a share of a promise, all programs together use this share. So every program
+        // counts all batches.
         let of_all = batches.made().map(|left| Header::decode(&left.batch.header, batches.given_up()));
         for header in of_all.collect::<Result<Vec<_>, _>>()? {
             origins.extend(header.origins.iter().map(|origin| (String::new(), *origin)));

@@ -49,7 +49,7 @@ impl ItemKinds for Duplo {
         let mut needs: Vec<(usize, usize)> = Vec::new();
         let slots = program.slots_by_component();
         for digest in program.component_digests() {
-            // Several names may denote the same component.
+            // A program can have one component under several names.
             let needed = program
                 .component_digests()
                 .iter()

@@ -49,7 +49,7 @@ pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -
     })
 }
 
-/// Returns the purpose of a connection on which two parties meet to make stock with this many workers, for
+/// Returns the purpose of a connection on which two parties meet to make stock with this many workers
 /// [`Stocked::open_for`]: a peer with another number is refused before the stores are compared.
 pub fn purpose_of_workers(workers: usize) -> [u8; 32] {
     Digest::of("brickwork 2026-11 duplo purpose of workers").length(workers).done()
@@ -296,7 +296,7 @@ impl Stocked {
     ) -> Result<MadeBy<Self>, Error> {
         let Stocked { mut line, schedules, cut, greeted } = self;
         let role = line.role();
-        // One pool of threads for all sessions.
+        // All sessions share one pool of threads.
         Pool::entered_or_new(line.terms().threads)?.enter(|| {
             let lines = workers
                 .into_iter()
@@ -304,7 +304,7 @@ impl Stocked {
             let mut workers = Workers::greet(role, lines.collect(), makers, line.terms(), &greeted)?;
             let epoch = line.open_epoch()?;
             let shares: Vec<Vec<Request>> = steps.iter().map(|step| step.shares(workers.len())).collect();
-            // Steps that begin together use one part of the budget together, whichever worker makes them.
+            // Steps that begin together share one part of the budget, even if different workers make them.
             let parameters = Parameters::for_steps(&shares.concat(), line.terms().security)?;
             let all = shares.iter().flatten().zip(&parameters);
             let mut filling = all.map(|(request, parameters)| Filling { request, parameters });
@@ -381,7 +381,7 @@ impl Stocked {
         channel.sent_bytes() + channel.received_bytes()
     }
 
-    /// Closes it. Returns the time and the bytes of each phase.
+    /// Closes the connection. Returns the time and the bytes of each phase.
     ///
     /// # Errors
     /// [`Error::Io`] if the peer went away.

@@ -1,5 +1,5 @@
-//! DUPLO's two roles in a session with stock on disk: they store the items of a step, and fetch those of a
-//! program. Code that both roles share is written once.
+//! Writes the two roles' parts of a session with stock on disk: storing the items of a step, and fetching
+//! those of a program. Code that both roles share is written once.
 
 use super::batches::{self, Schedules, kind};
 use super::records::{Context, Header, KnownComponent, Stored};
@@ -129,7 +129,7 @@ impl StockProtocol for Duplo {
     type Outcome = StepReport;
     type Kept = dyn KeptValues;
 
-    /// An evaluator that breaks off learns nothing new about the checks of it.
+    /// An evaluator that stops early learns nothing new about the checks, so only the garbler's stop counts.
     fn counted(role: Party) -> Counted {
         match role {
             Party::Garbler => Counted::Nothing,
@@ -157,7 +157,7 @@ impl StockProtocol for Duplo {
     }
 
     /// The items of a session must exist before its first input, and too many given-up steps close an epoch.
-    /// A session with a part of a promise is filled once.
+    /// A session with a share of a promise is filled once.
     fn may_begin(state: &EpochState, terms: &Terms) -> Result<bool, Error> {
         if terms.security.is_share() {
             return Ok(state.is_new());
@@ -265,7 +265,7 @@ fn keep<P: Stored>(
     keeper.put(serial, &batch, items)
 }
 
-/// Fetches items of a batch into the session's stock.
+/// Loads items of a batch from the store into the session's stock.
 fn fetch<R: Role>(session: &mut R, taken: TakenBatch, job: &Execution) -> Result<(), Error> {
     let (batch, id) = (taken.batch, *session.id());
     let header = Header::decode(&batch.header, taken.given_up)?;

@@ -1,4 +1,4 @@
-//! Row 19 of the table of attacks (docs/concepts/security.md, section 14): parties that do not want the same
+//! Row 19 of the table of attacks (docs/concepts/security.md, section 14): the parties do not want the same
 //! run.
 
 use std::sync::Arc;
@@ -402,7 +402,7 @@ fn row_19_a_cut_that_is_another_program() {
     }
     // The empty name stands for the job's own program.
     cut_refused(cut(&Proposal { program: other, parameters }, |_, _| (), CUTS), "different programs");
-    // The right program under the name of another cut.
+    // The proposal has the job's program, but the name of another cut.
     let mut proposal = whole();
     proposal.parameters = proposal.parameters.of_decomposition("given");
     cut_refused(cut(&proposal, |_, _| (), CUTS), "a different program");
@@ -470,7 +470,7 @@ fn row_19_altered_cuts() {
     // parameters do not match it.
     let to_given = |cut: &mut Vec<u8>| *cut = [&toy().digest()[..], b"given"].concat();
     cut_refused(cut(&whole(), alter(to_given), CUTS), "message");
-    // The same cut under another name.
+    // The proposal has the same cut under another name.
     let given = Proposal { program: toy(), parameters: Parameters::choose(&toy(), 40).unwrap() };
     cut_refused(cut(&given, alter(to_given), CUTS), "parameters");
 }

@@ -17,7 +17,7 @@ const PLAIN: Bucketing = Bucketing { slots: 8, bucket: 3, opened: 6 };
 /// The input authenticators of the toy program: for the garbler's 3 inputs, then for its 2 private outputs.
 const INPUT: Bucketing = Bucketing { slots: 5, bucket: 3, opened: 4 };
 
-/// Returns the first, or the last, `bad` authenticators of a bucket.
+/// Returns the first or the last `bad` authenticators of a bucket.
 fn some_of(bucketing: Bucketing, bucket: usize, bad: usize, last: bool) -> Vec<usize> {
     let size = bucketing.bucket as usize;
     let all = chosen(bucketing)[bucket * size..(bucket + 1) * size].to_vec();
@@ -113,7 +113,7 @@ fn row_09_checked_input_authenticator_is_wrong() {
     for authenticator in opened(INPUT) {
         let outcome = Case::toy().lie(Point::InputAuthenticators, refuse(vec![authenticator])).run();
         outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
-        // One wrong hash is enough.
+        // One wrong hash is enough to be detected.
         let outcome = Case::toy()
             .lie(Point::InputAuthenticators, move |hashes| hashes[32 * authenticator + 31] ^= 1)
             .run();
@@ -213,7 +213,7 @@ fn row_29_hashes_of_another_authenticator() {
     outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
 }
 
-/// A label's hash is valid only at the place of the label's colour.
+/// A label's hash is valid only at the position that its colour selects.
 #[test]
 fn row_29_hashes_in_the_other_order() {
     let swapped = |hashes: &mut [u8]| hashes.chunks_mut(32).for_each(|pair| pair.rotate_left(16));

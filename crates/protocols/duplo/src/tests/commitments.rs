@@ -1,4 +1,5 @@
-//! The protocol over another commitment scheme: it uses only the interface of the scheme.
+//! Runs the protocol over another commitment scheme, because the protocol uses only the interface of the
+//! scheme.
 
 use ideal::Ideal;
 

@@ -407,7 +407,7 @@ fn row_06_delta_differences_that_end_in_1() {
     // An OT offset with lowest bit 0 gives a delta difference with lowest bit 1.
     let outcome = Case::toy().lie(Point::CommittedOtOffset, flip(0, 0)).run();
     outcome.evaluator_caught(Cheat::DeltaDifferenceColour, "setup", CHECK);
-    // The same offset, with an altered delta difference whose lowest bit is 0.
+    // The message is altered so that the delta difference again has lowest bit 0.
     let case = Case::toy().lie(Point::CommittedOtOffset, flip(0, 0)).sends(
         Party::Garbler,
         msg::OT_DELTA_DIFFERENCE,

@@ -226,7 +226,7 @@ fn row_17_masked_input_comes_after_the_openings() {
 }
 
 /// OTINIT: an evaluator that claims the wrong sum of choice bits would get Δ_ot from the opening. The garbler
-/// checks all sums before it answers for any of them.
+/// checks all sums before it answers a claim about one of them.
 #[test]
 fn row_27_the_other_bit_of_a_binding_ot() {
     let bits = 49 * LABEL_BYTES;
@@ -270,8 +270,8 @@ fn row_27_every_proof_has_fresh_masks() {
     let answers: Vec<usize> = (0..outcome.events[0].len())
         .filter(|&i| matches!(outcome.events[0][i], PartyAction::Sent(ANSWER, _)))
         .collect();
-    // The numbers of hidden parts in the three proofs: new commitments and the colour of Δ_ka; none;
-    // indicator bits.
+    // The numbers of values that each of the three proofs hides: new commitments and the colour of Δ_ka;
+    // none; indicator bits.
     let places = [2, 0, 1];
     assert_eq!(answers.len(), places.len());
     for (at, hidden) in answers.into_iter().zip(places) {

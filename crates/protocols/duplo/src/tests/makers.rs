@@ -76,7 +76,7 @@ fn rows_04_and_16_a_program_solders_what_makers_made() {
     }
 }
 
-/// Makers send the same bytes to the peer as worker threads, so the peer does not notice them.
+/// Makers send the same bytes to the peer as worker threads, so the peer cannot tell them apart.
 #[test]
 fn the_peer_sees_no_maker() {
     let program = chain();

@@ -1,5 +1,6 @@
 //! Cheats in the real state machines, row by row of the catalogue of attacks: `row_NN_variant` ends with
-//! exactly its [`Cheat`](crate::Cheat), or is survived. [`harness`] has the rules that hold for every cheat.
+//! exactly its [`Cheat`](crate::Cheat), or is survived. [`harness`] checks the rules that hold for every
+//! cheat.
 
 mod agreement;
 mod authenticators;

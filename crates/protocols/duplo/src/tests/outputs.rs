@@ -140,11 +140,11 @@ fn row_15_forged_labels() {
             let outcome = case().evaluator_lies(Point::OutputLabels, alter).run();
             outcome.caught(Party::Garbler, Cheat::ForgedOutput, "decode", ANSWER);
         };
-        // Another output: the first colour is flipped, or the last, or all.
+        // The first colour, the last colour or all colours are flipped, so the message claims another output.
         forged(|m| m[0] ^= 1);
         forged(|m| m[0] ^= 4);
         forged(|m| m[0] ^= 7);
-        // Other labels: the hash is altered, in its last bit only, or removed.
+        // The hash is altered, also in its last bit only, or removed.
         forged(|m| m[1] ^= 1);
         forged(|m| *m.last_mut().unwrap() ^= 0x80);
         forged(|m| m[1..].fill(0));
@@ -190,8 +190,8 @@ fn row_15_no_output_to_forge() {
     outcome.caught(Party::Garbler, Cheat::ForgedOutput, "decode", ANSWER);
 }
 
-/// Returns the end of a run and the evaluator's last message, for an honest garbler or for one that is
-/// recovered from.
+/// Returns the result of a run and the evaluator's last message, for an honest garbler or for one whose input
+/// is recovered.
 fn last_words(program: &Arc<brickwork_circuit::Program>, cheat: bool) -> (Outcome, Vec<u8>) {
     let case =
         Case::new(program, small(program, [3, 4], [3, 6], [3, 4])).inputs(&[true, true], &[true, false]);
@@ -209,8 +209,8 @@ fn last_words(program: &Arc<brickwork_circuit::Program>, cheat: bool) -> (Outcom
     (outcome, said)
 }
 
-/// A recovery is invisible: messages of both parties have the same order and lengths as in an honest run, and
-/// the garbler gets the same outputs.
+/// Nobody can see a recovery: the messages of both parties have the same order and lengths as in an honest
+/// run, and the garbler gets the same outputs.
 #[test]
 fn row_28_recovery_looks_like_nothing() {
     for to in [Recipient::Garbler, Recipient::Both, Recipient::Evaluator] {
@@ -236,7 +236,8 @@ fn row_28_no_later_abort() {
     }
 }
 
-/// The check of held back messages can fail: it does if a party sends one more message in the same runs.
+/// Shows that the check of held-back messages can fail: it fails if a party sends one more message in the
+/// same runs.
 #[test]
 fn row_15_who_notices_something_keeps_the_outputs_back() {
     let all = Case::toy().run().events;

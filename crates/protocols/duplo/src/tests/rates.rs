@@ -1,5 +1,5 @@
 //! Measures how often cheaters succeed, with parameters small enough to count successes. The rate must not
-//! exceed the bound, and must reach the cheater's best rate, because otherwise the test would not really
+//! exceed the bound. It must also reach the cheater's best rate, because otherwise the test does not really
 //! cheat.
 
 use super::harness::*;
@@ -35,7 +35,7 @@ fn on_one_thread<T>(runs: impl FnOnce() -> T) -> T {
     Pool::new(1).expect("a thread").enter(runs)
 }
 
-/// The numbers of runs with each end, if a garbler makes some copies of an AND gate bad.
+/// The number of runs for each way to end, if a garbler makes some copies of an AND gate bad.
 #[derive(Default, Debug)]
 struct Ends {
     opened: usize,
@@ -161,8 +161,8 @@ fn row_08_rate_of_detection_of_one_half() {
     for half in 0..2 {
         let (mut caught, trials) = (0, 600);
         let mut run = || {
-            // All authenticators have a wrong hash at the same colour. One is checked; the others matter only
-            // later.
+            // All authenticators have a wrong hash at the same colour. One of them is checked; the wrong
+            // hashes of the others matter only later.
             let wrong = move |hashes: &mut [u8]| hashes.chunks_mut(32).for_each(|pair| pair[16 * half] ^= 1);
             let case = Case::new(&program, small(&program, [1, 0], [1, 1], [1, 0]))
                 .lie(Point::PlainAuthenticators, wrong);

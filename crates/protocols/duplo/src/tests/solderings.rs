@@ -122,8 +122,8 @@ fn row_11_wrong_decommitment() {
 #[test]
 fn row_11_swapped_decommitments() {
     for (nth, (phase, _)) in ANSWERS.into_iter().enumerate() {
-        // In the last part of the answer, about values that the evaluator knows, each coordinate gets the
-        // next one's shares.
+        // In the last part of the answer, which is about values that the evaluator knows, each coordinate
+        // gets the shares of the next coordinate.
         let swapped = |answer: &mut Vec<u8>| {
             let start = answer.len() - 275 * 16;
             answer[start..].rotate_left(16);
@@ -264,8 +264,8 @@ fn row_30_no_pair_is_soldered_twice() {
         })
         .collect();
     assert_eq!(unordered.len(), pairs.len());
-    // There is no longer cycle, either, because the openings of a cycle could add up to an offset. So every
-    // soldering must join two parts that are not connected yet.
+    // The solderings have no longer cycle, either, because the sum of the openings along a cycle could be an
+    // offset. So every soldering must join two parts that are not connected yet.
     let mut part: std::collections::HashMap<Wire, Wire> = pairs.iter().flatten().map(|&w| (w, w)).collect();
     for [a, b] in pairs {
         let root = |mut w: Wire| {

@@ -36,7 +36,7 @@ fn store(root: &Path, party: Party) -> Store {
     Store::open(&root.join(format!("{party:?}")), &KEY).unwrap()
 }
 
-/// Returns whether a party's stock is burned: its secrets and segments are removed.
+/// Returns whether a party's stock is burned, which means that its secrets and segments are removed.
 fn is_burned(root: &Path, party: Party) -> bool {
     let segments = std::fs::read_dir(root.join(format!("{party:?}")).join("segments")).unwrap().count();
     let store = store(root, party);
@@ -63,7 +63,7 @@ impl Cheater {
         Cheater::default().and(point, place, bits)
     }
 
-    /// Adds a lie that flips these bits.
+    /// Adds a lie that flips these bits at this place.
     fn and(mut self, point: Point, place: usize, bits: u8) -> Self {
         self.state.push((point, Box::new(move |bytes: &mut [u8]| bytes[place] ^= bits)));
         self
@@ -82,10 +82,10 @@ impl Cheater {
 #[derive(Clone, Copy)]
 enum TestedAction {
     Fill,
-    /// The stock has no OTs, so programs make their own.
+    /// A filling without OTs, so programs make their own.
     FillWithoutOts,
     Run,
-    /// All bits of the evaluator's input are this bit.
+    /// A run in which all bits of the evaluator's input are this bit.
     RunOn(bool),
 }
 
@@ -270,7 +270,7 @@ fn row_05_forged_ots_burn_the_garblers_epoch_while_it_is_filled() {
     );
 }
 
-/// The number of input wires of the garbler in the toy program; the evaluator has as many.
+/// The number of the garbler's input wires in the toy program; the evaluator has as many.
 const OWN: usize = 3;
 
 /// A program from stock makes its OTs. The last proof covers the binding of the OTs, the solderings, V and σ,
@@ -350,7 +350,8 @@ fn rows_18_and_24_lies_about_a_log() {
             let root = folder.path();
             connect(root, &program, TestedAction::Fill, honest()).into_iter().for_each(Result::unwrap);
             let rewrite = move |bytes: &mut Vec<u8>| match lie {
-                // The list has no epoch, a hundred epochs of zeros, random bytes, or one byte too few.
+                // The list of epochs is empty, or has a hundred epochs of zeros, or random bytes, or one byte
+                // too few.
                 0 => *bytes = vec![0],
                 1 => bytes.splice(.., [100].into_iter().chain([0; 6500])).for_each(drop),
                 2 => bytes.iter_mut().for_each(|b| *b = b.wrapping_mul(91).wrapping_add(7)),
@@ -361,7 +362,8 @@ fn rows_18_and_24_lies_about_a_log() {
                     bytes.extend(one);
                     bytes[0] = 2;
                 }
-                // Another head: it comes after the number of epochs, a name, a kind and a number of entries.
+                // The list has another head, which stands after the number of epochs, a name, a kind and a
+                // number of entries.
                 _ => bytes[1 + 32 + 1 + 8] ^= 1,
             };
             // Records what the honest party sends after the lie.

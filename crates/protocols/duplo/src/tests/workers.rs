@@ -71,7 +71,7 @@ type Sent = [Arc<Mutex<HashSet<[u8; 16]>>>; 2];
 
 /// Checks all workers' messages: no block that comes from a stream occurs twice, in all workers and attempts.
 fn watched(mut all: [Vec<Worker>; 2], sent: &Sent) -> [Vec<Worker>; 2] {
-    /// Rows of OTs, corrections of commitments, tables, authenticators, solderings.
+    /// Rows of OTs, corrections of commitments, tables, authenticators and solderings.
     const MATERIAL: [Tag; 6] =
         [Tag(24), Tag(32), msg::TABLES, msg::AUTHENTICATORS, msg::BUCKET_SOLDERINGS, msg::OUTPUT_SOLDERINGS];
     for (workers, sent) in all.iter_mut().zip(sent) {
@@ -140,7 +140,7 @@ pub(super) fn burned(root: &Path) -> [bool; 2] {
     })
 }
 
-/// Returns the numbers of the log entries whose ranges made the stock that is left.
+/// Returns the numbers of the log entries whose ranges made the remaining stock.
 pub(super) fn entries(root: &Path, party: Party) -> Vec<u64> {
     let store = store(root, party);
     let of = |(id, _): ([u8; 32], _)| {
@@ -178,7 +178,7 @@ fn rows_04_and_16_a_program_solders_what_several_workers_made() {
     }
     assert_eq!(reports[0].bound_log2, reports[1].bound_log2);
     assert_eq!(burned(root), [false; 2]);
-    // Nothing is left, and the next filling begins a new epoch. This is repeated for every input.
+    // No stock is left, and the next filling begins a new epoch. The test repeats this for every input.
     assert!(run(root, &program, 3, 2).iter().all(|result| matches!(result, Err(Error::Stock(_)))));
     for inputs in 0..16 {
         fill(root, &program, workers()).into_iter().for_each(Result::unwrap);
@@ -290,7 +290,7 @@ fn row_16_workers_that_exchange_their_ranges_are_refused() {
     }
 }
 
-/// A connection that ends after one end has read this many bytes.
+/// A connection that closes after one party has read this many bytes.
 struct Severed {
     stream: UnixStream,
     left: Option<usize>,
