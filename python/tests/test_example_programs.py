@@ -288,7 +288,7 @@ class Sold(bw.Struct):
 @bw.component
 def place_bid(s: Bids, amount: bw.u32) -> Bids:
     more = amount > s.highest
-    # In the steps of the language, a value that both branches assign is chosen twice.
+    # The program in the language assigns this value in both branches, so it selects the value twice.
     second = bw.where(more, s.highest, s.second)
     return Bids(
         highest=bw.where(more, amount, s.highest),

@@ -284,7 +284,7 @@ def test_outputs_become_tables_and_these_inputs() -> None:
     flat = {"a": table["a"], "b": table["b"], "c[0]": [0, 5, 7, 9], "c[1]": [-1, 6, 8, -32768]}
     for one in (bw.columns(found), bw.to_pandas(found), bw.to_arrow(found).to_pydict()):
         assert {name: [int(number) for number in column] for name, column in dict(one).items()} == flat
-    # The columns are converted back, too, for each library.
+    # Columns in the form of each library can be inputs again.
     for given in (found, bw.columns(found), bw.to_pandas(found), pl.DataFrame(bw.columns(found))):
         assert (learned(given) == found).all()
     decimals = bw.to_arrow(found)

@@ -212,7 +212,8 @@ mod tests {
         })
     }
 
-    /// Returns the names that links give to the headings of a page, as code hosts and mdBook make them.
+    /// Returns the names by which links can point to the headings of a page, as code hosts and mdBook make
+    /// them.
     fn places(page: &str) -> Vec<String> {
         let name = |heading: &str| {
             let kept = |c: &char| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ');

@@ -1,4 +1,4 @@
-//! All crash tests: either party ends at every change of its disk, a connection ends at every byte, and
+//! Runs all crash tests: either party ends at every change of its disk, a connection ends at every byte, and
 //! processes are killed at random moments.
 
 use std::io::{BufRead, BufReader};
@@ -81,7 +81,7 @@ fn one(root: &Path, kills: &str, run: &Run) -> Result<Vec<String>, String> {
     for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
         let line = line.map_err(|e| format!("what cargo says cannot be read: {e}"))?;
         println!("{line}");
-        // The name of a test may precede the prefix.
+        // The name of a test may come before the prefix.
         counted.extend(line.split_once(COUNTED).map(|(_, counted)| counted.to_owned()));
     }
     match child.wait() {

@@ -43,7 +43,7 @@ pub fn aarch64(root: &Path) -> Result<(), String> {
         ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc"),
         ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", "qemu-aarch64 -L /usr/aarch64-linux-gnu"),
         ("CC_aarch64_unknown_linux_gnu", "aarch64-linux-gnu-gcc"),
-        // An emulator is slow, and few cases are enough for these tests.
+        // An emulator is slow, so these tests run few cases.
         ("PROPTEST_CASES", "24"),
     ];
     let kernels = ["test", "--release", "--target", AARCH64, "-p", "brickwork-kernels"];

@@ -21,11 +21,11 @@ const OPTIONS: [&str; 3] = ["-timeout=120", "-rss_limit_mb=6144", "-print_final_
 const OF_WIR: [&str; 2] = ["-dict=wir.dict", "-max_len=4096"];
 /// The exit code of a program that received SIGINT; its work until then counts.
 const INTERRUPTED: i32 = 72;
-/// A target runs again if more than this is missing of its time.
+/// A target runs again if more than this is missing from its time.
 const REST: Duration = Duration::from_secs(2);
 
-/// Runs the named targets, or all, as many at a time as there are processors; with 0 `minutes` only shrinks
-/// the corpora.
+/// Runs the named targets, or all targets, and as many at the same time as there are processors. If `minutes`
+/// is 0, it only shrinks the corpora.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     if !cfg!(target_os = "linux") {
         return Err("CPU time of another process is known on Linux only; cargo +nightly fuzz run fuzzes \
@@ -94,7 +94,7 @@ struct Call {
     /// CPU time.
     time: Duration,
     printed: String,
-    /// The exit code of the program, unless a signal ended it.
+    /// The exit code of the program; `None` if a signal ended it.
     code: Option<i32>,
 }
 

@@ -1,4 +1,4 @@
-//! The project's chores, each a command of `cargo xtask`: aarch64, attacks, book, constant-time, crashes,
+//! The project's own tools, each a command of `cargo xtask`: aarch64, attacks, book, constant-time, crashes,
 //! dependencies, examples, fuzz, memory-checks, mutants, python, recovery-time, release, soak, test.
 #![forbid(unsafe_code)]
 

@@ -196,7 +196,7 @@ fn install(
         succeeds(call, &mut pip(root, &python, &["install", ".[test]"]), "pip install '.[test]'")?;
         return Ok(python);
     };
-    // Another wheel of the same version may be installed.
+    // Another wheel of the same version may be installed already.
     let mut anew = pip(root, &python, &["install", "--force-reinstall", "--no-deps"]);
     succeeds(call, anew.arg(wheel), "pip install WHEEL")?;
     let with_tests = format!("{}[test]", wheel.display());

@@ -164,8 +164,8 @@ fn environment(cargo_home: &Path, root: &Path, commit: Option<&str>) -> Vec<(Str
     all.into_iter().chain(named).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// Returns the commit that a folder holds. There is none outside a repository, or if
-/// a file was changed since.
+/// Returns the commit that a folder holds. Returns `None` outside a repository, or if a file was changed
+/// since the commit.
 fn commit(root: &Path) -> Option<String> {
     let git = |arguments: &[&str]| said(Command::new("git").args(arguments).current_dir(root)).ok();
     let is_clean = git(&["status", "--porcelain"])?.is_empty();
@@ -187,7 +187,7 @@ fn cargo_home() -> Result<PathBuf, String> {
 
 /// Refuses a program that contains the name of one of these folders of this machine.
 fn names_no_folder(program: &[u8], folders: &[&Path]) -> Result<(), String> {
-    // A name of one part, such as /src, may be there by accident.
+    // A name of one part, such as /src, may occur by accident.
     for folder in folders.iter().filter(|folder| folder.components().count() > 2) {
         let name = folder.as_os_str().as_encoded_bytes();
         if program.windows(name.len()).any(|window| window == name) {
@@ -460,7 +460,7 @@ mod tests {
         fs::remove_dir_all(&folder).unwrap();
     }
 
-    /// A program names the commit that it was built from, and none if its source differs from that.
+    /// A program names its commit, and no commit if its source differs from the commit.
     #[test]
     fn a_program_names_the_commit_of_its_source() {
         let folder = tempfile::tempdir().unwrap();

@@ -9,16 +9,16 @@ const VARIABLE: &str = "TMPDIR";
 /// The folder of files in memory, on systems that have it.
 const MEMORY: &str = "/dev/shm";
 
-/// The prefix of the folder's name there; the number of the process follows.
+/// The beginning of the folder's name; the number of the process follows.
 const NAME: &str = "brickwork-tests-";
 
-/// The space that must be free there: several times the space that all tests use at once.
+/// The space that must be free in memory: several times the space that all tests use at once.
 const ROOM: u64 = 8 << 30;
 
 /// The folder of temporary files of all commands during this value's life; its files are removed with it.
 ///
-/// Stores write durably all the time, and in memory their tests take less than half of the time on a disk. If
-/// there is no space, or [`VARIABLE`] names a folder, nothing changes.
+/// Stores write durably all the time. With files in memory, their tests take less than half of the time that
+/// they take on a disk. If there is no space, or [`VARIABLE`] names a folder, nothing changes.
 pub struct Scratch(Option<PathBuf>);
 
 impl Scratch {
@@ -33,7 +33,7 @@ impl Scratch {
         Scratch(std::fs::create_dir(&folder).is_ok().then_some(folder))
     }
 
-    /// Makes a command keep its temporary files there.
+    /// Makes a command keep its temporary files in this folder.
     pub fn lend(&self, command: &mut Command) {
         if let Some(folder) = &self.0 {
             command.env(VARIABLE, folder);

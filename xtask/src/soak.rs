@@ -21,13 +21,13 @@ const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// The interval of the faults.
 const EVERY: Duration = Duration::from_secs(20);
 
-/// Rounds without a fault to the processes, so that their memory can be compared.
+/// The number of rounds in which no process is stopped, so that the memory can be compared.
 const QUIET: usize = 2;
 
 /// The budget of the program of which clients ask for more runs.
 const SCARCE: u64 = 30;
 
-/// Resident memory may grow by so much in any case.
+/// Resident memory may always grow by this much.
 const SLACK_BYTES: u64 = 32 << 20;
 
 type Outcome<T> = Result<T, String>;
@@ -41,12 +41,12 @@ struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // The remaining files are useless.
+        // The remaining files are not needed.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// Passes on bytes between the two services, until it must cut the connection.
+/// Forwards bytes between the two services, until it must cut the connection.
 struct Wire {
     door: SocketAddr,
     open: Arc<Mutex<Vec<TcpStream>>>,
@@ -231,7 +231,8 @@ struct Counts {
     cut_off: AtomicU64,
     wrong: Mutex<Option<String>>,
     seconds: Mutex<Vec<f64>>,
-    /// The number of beginnings and ends of faults: odd from a fault until both parties are ready again.
+    /// The number of times that a fault has begun or ended: it is odd from a fault until both parties are
+    /// ready again.
     happened: AtomicU64,
     over: AtomicBool,
     at: Mutex<Option<SocketAddr>>,
@@ -243,7 +244,7 @@ impl Counts {
     }
 
     /// Requests a run, and counts its result. Returns the outputs, and the run's time if there was no fault
-    /// meanwhile.
+    /// during the run.
     fn run(&self, at: SocketAddr, body: &Value) -> Option<(Value, Option<f64>)> {
         let (before, begun) = (self.happened.load(Ordering::SeqCst), Instant::now());
         let answer = ask(at, "POST /run", &body.to_string());
@@ -335,8 +336,8 @@ fn scraped(service: &Service) -> Outcome<u64> {
     counts.sum::<Option<u64>>().ok_or(format!("runs without a number in {text}"))
 }
 
-/// Returns the first and the last memory if it has grown: the last third of the rounds has more than the
-/// first, by more than a third and [`SLACK_BYTES`].
+/// Returns the first and the last memory if it has grown: if the last third of the rounds has more than the
+/// first third, by more than a third and [`SLACK_BYTES`].
 fn grown(memory: &[u64]) -> Option<[u64; 2]> {
     let third = memory.len().div_ceil(3);
     let most = |part: &[u64]| part.iter().copied().max().unwrap_or(0);

@@ -10,9 +10,9 @@ use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
 
 use crate::scratch::Scratch;
 
-/// The crates of the command, the program that only measures, and xtask. They are tested separately, because
-/// cargo builds chosen crates with the features that any of them asks for, and the other crates ask for hooks
-/// into the protocol, which the shipped command does not have.
+/// The crates of the shipped command and of the program that measures, and xtask. They are tested separately,
+/// because cargo builds chosen crates with the features that any of them asks for, and the other crates ask
+/// for hooks into the protocol, which the shipped command does not have.
 const SHIPPED: [&str; 6] =
     ["brickwork", "brickwork-bench", "brickwork-cli", "brickwork-lang", "brickwork-machine", "xtask"];
 
@@ -69,7 +69,7 @@ struct Step {
 }
 
 impl Step {
-    /// Makes a step with `command` on these crates and the arguments `behind`.
+    /// Makes a step with `command` on these crates, followed by the arguments `behind`.
     fn new(name: &str, command: &[&'static str], crates: Crates, behind: &[&'static str]) -> Step {
         let arguments = [command, &crates.arguments(), behind].concat();
         Step { name: name.into(), arguments, environment: Vec::new() }
@@ -86,7 +86,8 @@ impl Step {
         Step { environment, ..Step::new(&name, TESTS, crates, &behind) }
     }
 
-    /// Makes steps of those tests, with each kernel of this machine except the default.
+    /// Makes steps of the tests that depend on the kernel, with each kernel of this machine except the
+    /// default.
     fn with_other_kernels(crates: Crates) -> impl Iterator<Item = Step> {
         let others = Kernel::all_available().into_iter().filter(|&kernel| kernel != Kernel::best());
         others.map(move |kernel| Step::with_kernel(crates, kernel))
@@ -112,17 +113,18 @@ impl Step {
 const LINTS: &[&str] = &["clippy", "--release"];
 const WARNINGS: &[&str] = &["--", "-D", "warnings"];
 const TESTS: &[&str] = &["test", "--release", "--no-fail-fast"];
-/// The targets with tests, without examples, which only the lints compile. To name libraries and programs
+/// The targets with tests, without examples, which only the lints compile. Naming libraries and programs
 /// would also select those whose manifest has `test = false`.
 const TARGETS: &[&str] = &["--tests"];
 
 /// Returns the first steps, one after another: each keeps all cores busy.
 fn first_steps() -> Vec<Step> {
     let mut steps = vec![
-        // Code that is compiled differently without the hooks; all other code is the same in both steps.
+        // This step checks code that is compiled differently without the hooks; all other code is the same in
+        // both steps.
         Step::new("lints of what is shipped", LINTS, Crates::Shipped, WARNINGS),
         Step::new("lints", &[LINTS, &["--all-targets"]].concat(), Crates::All, WARNINGS),
-        // In release mode, like the lints, so that cargo can reuse their results.
+        // This step is in release mode, like the lints, so that cargo can reuse their results.
         Step::new("documentation", &["doc", "--release", "--no-deps"], Crates::All, &[]),
         Step::programs(Crates::Shipped),
     ];
@@ -184,7 +186,7 @@ pub fn run(root: &Path) -> Result<(), String> {
     Kernel::chosen().map_err(|refused| refused.to_string())?;
     step(root, "format", &["fmt", "--all", "--check"], &[])?;
     std::thread::scope(|scope| {
-        // An error is reported after this thread has ended.
+        // If this fails, the error is reported after this thread has ended.
         scope.spawn(|| crate::python::fetch(root));
         let mut steps = first_steps().into_iter();
         steps

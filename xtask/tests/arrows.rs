@@ -165,7 +165,7 @@ impl Crate {
         if depth > 16 {
             return None;
         }
-        // The module is the longest part of the path that is a module.
+        // The module is the longest beginning of the path that is a module.
         let length = (0..=path.len()).rev().find(|&k| self.modules.contains_key(&path[..k]))?;
         let (module, rest) = path.split_at(length);
         let contents = &self.modules[module];
@@ -226,7 +226,7 @@ impl Paths {
         }
     }
 
-    /// Adds the paths of at least two segments among a macro's tokens; a single word may be anything.
+    /// Adds the paths of at least two segments among a macro's tokens; a single word may have any meaning.
     fn tokens(&mut self, tokens: TokenStream) {
         let (mut path, mut colons) = (Vec::new(), 0);
         for token in tokens {

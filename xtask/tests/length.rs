@@ -10,7 +10,7 @@ use syn::{Attribute, Signature};
 /// The largest number of lines of a function, from its signature to its closing brace.
 const LINES: usize = 80;
 
-/// Functions that are too long: name and lines. Tests are left out.
+/// A function that is too long: its name and its number of lines. Tests are left out.
 #[derive(Default)]
 struct Long {
     seen: usize,

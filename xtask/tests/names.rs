@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::Visit;
 use syn::{Attribute, Ident, Visibility};
 
-/// Names that several types share because they are the same thing, with the reason.
+/// Names that several types share because they mean the same, with the reason.
 const SHARED: [(&str, &str); 7] = [
     (
         "each protocol has one, and the reader of two protocols finds the same thing under it",

@@ -5,7 +5,7 @@ mod files;
 use syn::visit::Visit;
 use syn::{Attribute, Expr, Lit, Meta, Visibility};
 
-/// Other words with the ending of a verb.
+/// Words that end like a verb, but are not verbs.
 const NO_VERBS: [&str; 31] = [
     "As",
     "Authenticators",
@@ -45,7 +45,7 @@ const NO_VERBS: [&str; 31] = [
 struct Undone {
     /// The number of documented, visible functions.
     seen: usize,
-    /// The line and the first paragraph of each.
+    /// For each such function, the line and the first paragraph of its documentation.
     found: Vec<String>,
     /// True if the visited item belongs to a visible trait.
     of_trait: bool,

@@ -2,7 +2,7 @@
 
 mod files;
 
-/// Columns of the longest line.
+/// The largest number of columns of a line.
 const COLUMNS: usize = 110;
 
 /// Returns whether a line is too long, without addresses, which cannot be broken.

@@ -231,7 +231,7 @@ impl VectorLoop for MultiplyRows<'_> {
     unsafe fn run<V: Vector>(self) {
         const { assert!(ROW_BLOCKS.is_multiple_of(V::BLOCKS)) };
         let MultiplyRows { matrix, rows, sums, row_blocks } = self;
-        // A register of each row, side by side.
+        // The buffer holds one register from each row.
         let mut here = SecretBlocks::<u128>::zeros(matrix.inputs * V::BLOCKS);
         let here = here.as_mut_ptr();
         for first in (0..row_blocks).step_by(V::BLOCKS) {

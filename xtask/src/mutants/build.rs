@@ -49,7 +49,7 @@ const ROUNDS: usize = 40;
 /// Test programs with all mutants that compile.
 pub struct BuiltTests {
     pub programs: Vec<PathBuf>,
-    /// The working folder of the programs.
+    /// The working folder of the test programs.
     pub directory: PathBuf,
     /// For each mutant that does not compile, by number, the compiler's error.
     pub unviable: HashMap<usize, String>,
@@ -101,7 +101,7 @@ pub fn build(root: &Path, work: &Path, packages: &[&str], mutants: &[Mutant]) ->
     Err(format!("after {ROUNDS} rounds the copy in {} does not compile", tree.display()))
 }
 
-/// The mutants that did not compile last time, as long as their file is unchanged.
+/// The mutants that did not compile in the last build, as long as their file is unchanged.
 struct Unviable<'a> {
     root: &'a Path,
     path: PathBuf,
@@ -179,7 +179,7 @@ fn copy(
     Ok(woven)
 }
 
-/// Writes a file if its contents change, so that cargo compiles only changed files.
+/// Writes a file only if its contents change, so that cargo compiles only changed files.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     if std::fs::read(path).is_ok_and(|old| old == bytes) {
         return Ok(());

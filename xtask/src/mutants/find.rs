@@ -56,12 +56,12 @@ struct Source<'a> {
     text: &'a str,
     lines: Vec<usize>,
     syntax: syn::File,
-    /// By start of an operator: the operator's range and the range of its expression, unless the expression
-    /// contains a `let`.
+    /// For each start of an operator: the operator's range and the range of its expression, unless the
+    /// expression contains a `let`.
     operators: HashMap<usize, (Range<usize>, Option<Range<usize>>)>,
     /// The starts of casts on the left side of an operator, before which a `<` would not parse.
     casts: HashSet<usize>,
-    /// By start of an arm with `_` in a `match`: the start of its `=>`.
+    /// For each start of an arm with `_` in a `match`: the start of its `=>`.
     arms: HashMap<usize, usize>,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Source<'a> {
         let replacement = listed["replacement"].as_str()?.to_owned();
         let (start, end) = (self.byte(&listed["span"]["start"])?, self.byte(&listed["span"]["end"])?);
         match listed["genre"].as_str()? {
-            // Two values of different types have no common `impl Trait`.
+            // Values of different types cannot have the same `impl Trait`.
             "FnValue" if listed["function"]["return_type"].as_str()?.contains("impl ") => None,
             "FnValue" => Some(SourceChange::Return(start, replacement)),
             "BinaryOperator" | "UnaryOperator" => {
@@ -160,7 +160,7 @@ impl<'ast> Visit<'ast> for Places {
     }
 
     fn visit_expr_match(&mut self, branches: &'ast syn::ExprMatch) {
-        // A condition on an arm needs another arm that takes the rest.
+        // A condition on an arm needs another arm for all other values.
         if branches.arms.iter().any(|arm| matches!(arm.pat, syn::Pat::Wild(_)) && arm.guard.is_none()) {
             let arms = branches
                 .arms
@@ -192,7 +192,7 @@ impl Checks<'_, '_> {
         self.found.push(Mutant { name, file: file.into(), change: Some(change) });
     }
 
-    /// Adds a mutant whose condition is evaluated, because that may receive a message, but then has this
+    /// Adds a mutant that still evaluates the condition, because this may receive a message, but replaces its
     /// value.
     fn decided(&mut self, what: &str, condition: &syn::Expr, holds: bool) {
         let at = condition.span().byte_range();

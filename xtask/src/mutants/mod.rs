@@ -30,7 +30,7 @@ pub const USAGE: &str = "mutants [--list | --missed | --rest] [--checks] [--pack
 /// Tries all mutants, or only those whose name contains one of these parts, in the order of the parts.
 ///
 /// - `--missed`: only mutants that no test caught last time or, without a result, the mutants on the page.
-/// - `--rest`: only mutants that were not tried.
+/// - `--rest`: only mutants that were not tried before.
 /// - `--seconds=N`: on tests of N seconds in all.
 /// - `--tests=PART`: with `--missed`, only on tests with this part in their names.
 /// - `--checks`: only switched-off checks, changed comparisons and changed results.
@@ -108,7 +108,8 @@ fn explained(root: &Path) -> HashSet<String> {
     names.filter_map(|line| Some(line.split_once('`')?.0.to_owned())).collect()
 }
 
-/// Builds all mutants and tries some of them, on tests of so many seconds with this part in their names.
+/// Builds all mutants and tries some of them, on tests that take this many seconds together and have this
+/// part in their names.
 fn try_all(
     root: &Path,
     work: &Path,
@@ -119,7 +120,7 @@ fn try_all(
 ) -> Result<(), String> {
     eprintln!("xtask: {} mutants, {} to try", mutants.len(), order.len());
     let built = build::build(root, work, packages, mutants)?;
-    // Twice as many workers as processors, because tests that hang wait and do not work.
+    // There are twice as many workers as processors, because tests that hang do not work.
     let workers = 2 * std::thread::available_parallelism().map_or(1, usize::from);
     let benches: Vec<Bench> = (0..workers).map(|n| Bench::new(work, n)).collect();
     let trials = Trials::prepare(&built, work, &benches)?;
@@ -142,7 +143,7 @@ fn try_all(
         let Mutant { name, file, change } = &mutants[order[i]];
         let (outcome, about) = match (change, built.unviable.get(&order[i])) {
             (None, _) => ("not woven", String::new()),
-            // Constants cannot be switched at run time.
+            // A constant cannot be switched at run time.
             (_, Some(why)) if why.starts_with("E0015") => ("not woven", why.clone()),
             (_, Some(why)) => ("unviable", why.clone()),
             _ => match trials.try_one(bench, file, order[i], on)? {

@@ -12,12 +12,12 @@ use super::watch::{TICK, TestCost, WatchedProcess};
 
 /// The limits of a test program's memory and files, in KiB, because a mutant may use any amount.
 const LIMIT_KIB: u64 = 8 << 20;
-/// The assumed time of a test that was not measured, which allows it 20 s: some tests wait for a deadline of
-/// seconds.
+/// The assumed time of a test that was not measured. It allows the test 20 s, because some tests wait for a
+/// deadline of seconds.
 const UNKNOWN: TestCost = TestCost { ticks: 200, pause: 300 };
 /// The number of times that tests run again after a failure on a busy machine.
 const AGAIN: usize = 2;
-/// The ticks of a mutant's first tests together; each further round takes twice as many.
+/// The ticks of a mutant's first tests together; each further round has twice as many.
 const FIRST_ROUND: u64 = 8;
 
 /// A test: its program, its name, its usual cost.
@@ -28,11 +28,11 @@ pub struct Test {
     cost: TestCost,
 }
 
-/// The end of a run of tests.
+/// The result of a run of tests.
 enum End {
     Passed,
     Failed,
-    /// A test failed, but perhaps because the machine was busy.
+    /// A test failed, perhaps because the machine was busy.
     Disturbed,
     Hung,
 }
@@ -54,13 +54,13 @@ pub struct Trials {
     tests: Vec<Test>,
     /// Names of tests that fail without a mutant, or take too long, such as statistical tests.
     pub unusable: Vec<String>,
-    /// By mutant the tests that reach it.
+    /// For each mutant, the tests that reach it.
     met: HashMap<usize, Vec<usize>>,
-    /// By file and test: the number of mutants that the test caught.
+    /// For each file and test: the number of mutants that the test caught.
     catches: Mutex<HashMap<(String, usize), u64>>,
 }
 
-/// The place of one worker's tests.
+/// The temporary folder of one worker's tests.
 pub struct Bench {
     output: PathBuf,
     /// Temporary files of the tests, in memory if there is such a folder.
@@ -69,7 +69,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Makes the place of worker `number`.
+    /// Makes the temporary folder of worker `number`.
     pub fn new(work: &Path, number: usize) -> Self {
         let own = |name: &str| work.join(format!("{name}-{number}"));
         let memory = Path::new("/dev/shm");
@@ -179,8 +179,8 @@ impl Trials {
     }
 
     /// Tries a mutant of a file on the tests that reach it, until a test fails. Tests that caught other
-    /// mutants of the file come first, then faster tests. Apart from the file's own tests, only tests of so
-    /// many seconds run, and only tests with this part in their names.
+    /// mutants of the file come first, then faster tests. The tests of the file itself always run. Other
+    /// tests run only for this many seconds, and only if their names have this part.
     pub fn try_one(
         &self,
         bench: &Bench,
@@ -321,7 +321,7 @@ fn module_of(file: &str) -> String {
         .map_or(file, |(_, path)| path)
         .trim_end_matches(".rs")
         .trim_end_matches("/mod");
-    // Tests of a crate's root have no prefix of their own.
+    // The tests of a crate's root have no prefix of their own.
     if path == "lib" { String::new() } else { format!("{}::", path.replace('/', "::")) }
 }
 

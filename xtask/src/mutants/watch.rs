@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 /// The time between two looks at a running test.
 pub const TICK: Duration = Duration::from_millis(10);
-/// The limit of a test's work: so many ticks, or so many times its usual ticks.
+/// The limit of a test's work: this many ticks, or this many times its usual ticks.
 const WORK: (u64, u64) = (1000, 10);
-/// The limit of a pause in which no thread works: so many ticks, or so many times the usual pause.
+/// The limit of a pause in which no thread works: this many ticks, or this many times the usual pause.
 const PAUSE: (u64, u64) = (300, 3);
-/// A longer time between two looks means that the machine was held up, and the tests with it.
+/// If the time between two looks is longer, the machine was held up, and with it the tests.
 const HELD_UP: Duration = Duration::from_secs(2);
 /// A test may be slowed down by this much without reaching its own time limits, which are 60 s.
 const SLOWED_DOWN: Duration = Duration::from_secs(50);
@@ -80,7 +80,7 @@ impl WatchedProcess {
             || self.pause > PAUSE.0.max(usual.pause.saturating_mul(PAUSE.1))
     }
 
-    /// Looks at the process, without a judgement.
+    /// Looks at the process without a decision.
     pub fn look(&mut self) {
         let _ = self.hangs(TestCost { ticks: u64::MAX, pause: u64::MAX });
     }
@@ -113,7 +113,7 @@ struct Activity {
 }
 
 impl Activity {
-    /// Reads the activity from Linux; on other systems every process counts as asleep, so that every look
+    /// Reads the activity from Linux. On other systems every process counts as asleep, so that every look
     /// adds a tick.
     fn of(process: u32) -> Option<Activity> {
         if !cfg!(target_os = "linux") {

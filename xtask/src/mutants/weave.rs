@@ -14,7 +14,7 @@ pub enum SourceChange {
     Expression(Range<usize>, String),
     /// This statement, or none, replaces the statement in the range.
     Statement(Range<usize>, String),
-    /// The function whose body's first statement starts there returns this value.
+    /// The function returns this value at once; the position is the start of the first statement of its body.
     Return(usize, String),
     /// The condition in the range, with its `let`s, does not hold.
     Never(Range<usize>),

@@ -31,7 +31,7 @@ pub struct BucketEstimate {
     weights: Vec<f64>,
     /// `w_i` for i = 0, 1, ….
     wins: Vec<f64>,
-    /// The last maximum found. The next one is near it.
+    /// The position of the last maximum. The next search begins there, because the next maximum is near.
     hint: Option<u64>,
 }
 
