@@ -1,4 +1,5 @@
-"""Secret values. Nobody knows their values before a run. During tracing they are names.
+"""Secret values. Nobody knows their values before a run. While a program is traced, a value is only a name in
+the source.
 
 The operations on values are in `integers`, `arrays` and `functions`.
 """
