@@ -313,9 +313,10 @@ fn run_from(
 ) -> Result<[(Vec<Time>, u64); 2], Failure> {
     parties.connect(|party, channel| {
         let store = folders.open(party)?;
-        let session = Stocked::open(party, channel, &store, &parties.terms, Unobserved)?.expect(program)?;
+        let mut session =
+            Stocked::open(party, channel, &store, &parties.terms, Unobserved)?.expect(program)?;
         let before = session.bytes();
-        let (runs, session) = inputs.each(program, party, session, |session, input| {
+        let (runs, mut session) = inputs.each(program, party, session, |session, input| {
             let (done, session) = session.run(program, input, Lacking::Refuse)?;
             Ok((done.outputs, session))
         })?;

@@ -927,9 +927,9 @@ fn epochs_of_others_are_left_alone() {
     let [garblers, evaluators] = BOTH.map(|party| folders.store(party));
     let filled = |party, channel, store: &Store| {
         let observer = Unobserved;
-        let session = Stocked::open(party, channel, store, &others[1], observer)?;
+        let mut session = Stocked::open(party, channel, store, &others[1], observer)?;
         let nothing = session.bytes();
-        let (done, session) = session.preprocess(&[request(1, 1, 8)])?;
+        let (done, mut session) = session.preprocess(&[request(1, 1, 8)])?;
         let bytes = session.bytes();
         assert!(nothing > 0 && bytes > nothing + 10_000);
         let phases = session.close()?;
