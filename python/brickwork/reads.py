@@ -85,8 +85,8 @@ class _Reading:
         self._seen: set[tuple[int, frozenset[str]]] = set()
 
     def look(self, one: Any, names: frozenset[str]) -> None:
-        """Notes a value of these names that code reads, and that the code may ask for attributes of these
-        names."""
+        """Records a value that code reads. `names` has all names in that code: it may read attributes of the
+        value that are called so."""
         kind = type(one)
         if kind in _CONSTANT or isinstance(one, (Type, Owned, Enum)) or _is_description(kind):
             self.found.append((kind, one))

@@ -802,7 +802,7 @@ def _repeated(one: Accumulator, of: Measured, code: Integer, is_there: Integer, 
 
 
 def joined(one: Iterable[Integer], many: Iterable[Integer], join: Join) -> list[Integer]:
-    """Returns a record for each row of both lists. Only the records of the join's rows are present.
+    """Returns a record for each row of either list. Only the records of the join's rows are present.
 
     If a list is not in order, all records are absent: other results would reveal to its party which keys the
     peer has.

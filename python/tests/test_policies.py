@@ -161,7 +161,7 @@ def test_numbers_are_rounded(step: str, expected: list[int]) -> None:
     b = table(k=[1, 2, 3, 4], y=[1, 2, 3, 4])
     found = asked(f"SELECT y, SUM(x) AS s, MIN(x) AS m {JOINED} GROUP BY y ORDER BY y", a, b)
     assert found.columns == {"y": [1, 2, 3, 4], "s": expected, "m": expected}
-    # A condition and an order see the rounded numbers alone.
+    # HAVING uses the rounded numbers, never the exact ones.
     found = asked(f"SELECT y, SUM(x) AS s {JOINED} GROUP BY y HAVING SUM(x) > 22 ORDER BY y", a, b)
     assert (found.columns or {})["s"] == [one for one in expected if one > 22]
     with pytest.raises(bw.UsageError):

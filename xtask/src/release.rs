@@ -277,7 +277,7 @@ fn text_of<'p>(package: &'p Value, field: &str) -> &'p str {
     package[field].as_str().unwrap_or_default()
 }
 
-/// Returns all packages in the command, as Cargo describes them.
+/// Returns all packages from which the command `brickwork` is built, as `cargo metadata` describes them.
 fn packages(root: &Path, target: &str) -> Result<Vec<Value>, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let tree = said(Command::new(&cargo).current_dir(root).args([

@@ -361,7 +361,8 @@ impl<V: Vector> Hash<V> for Sigma {
 /// Computes XORs. Labels are read and written through `rows`, which has `L` blocks for each slot.
 ///
 /// # Safety
-/// The machine has the features of `V`. `rows` has all slots of the script, to which the steps belong.
+/// The machine has the features of `V`. `rows` has `L` blocks for each slot of the script that contains
+/// `steps`.
 #[inline(always)]
 unsafe fn xor_steps<V: Vector, const L: usize>(rows: *mut u128, steps: &[Xor]) {
     for step in steps {

@@ -79,8 +79,8 @@ pub enum ExKind {
         op: BinaryOp,
         /// True if the width of the left operand is kept, because it is a variable.
         keep: bool,
-        /// True if the amount may depend on a parameter of the function. Then the width of the result is
-        /// always that for an unknown amount.
+        /// True if the amount may depend on a parameter of the function. Then the result has the width that
+        /// it has for a secret amount, also where the amount is known.
         open: bool,
         /// The value and the amount.
         operands: Box<(Ex, Ex)>,

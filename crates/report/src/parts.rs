@@ -348,7 +348,8 @@ pub(crate) fn promise(page: &mut HtmlPage, promise: &Value) {
     page.details(&table);
 }
 
-/// Gathers a row for each number and word of a promise; lists have tables of their own.
+/// Gathers a row for each field of a promise that is a number, a text or a list of numbers. Other lists have
+/// tables of their own.
 fn promise_rows(of: &str, fields: &Value, rows: &mut Vec<Vec<Cell>>) {
     for (name, value) in fields.as_object().into_iter().flatten() {
         let name = format!("{of}{}", name.replace('_', " "));

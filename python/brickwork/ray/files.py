@@ -39,7 +39,7 @@ class Sink(Protocol):
 
 
 _OBJECT_STORES = ("s3", "gcs", "abfs")
-"""The names of the types in pyarrow."""
+"""The kinds of object stores, as `type_name` of a file system of pyarrow gives them."""
 
 
 def _filesystem(path: str) -> tuple[Any, str]:

@@ -27,8 +27,8 @@ const LONGEST: f64 = 20.0;
 /// A search before a run may take at most this part of the predicted time of the run.
 const SHARE_OF_RUN: f64 = 0.1;
 
-/// Predicted seconds for each byte of a source, for each gate that is compiled, and for each gate that is put
-/// into one piece.
+/// Predicted seconds: of any compilation, for each byte of its source, for each compiled gate, and for each
+/// gate that is joined into a larger component.
 const COMPILED: f64 = 1e-3;
 const COMPILED_A_BYTE: f64 = 300e-9;
 const COMPILED_A_GATE: f64 = 200e-9;

@@ -77,7 +77,7 @@ pub struct Sheet {
     proposal: Option<Offer>,
     /// True if the garbler may propose another cut, because it will search for the fastest cut when it runs.
     open: bool,
-    /// The OTs for masks, if the protocol has a choice.
+    /// The kind of correlated OTs from which masks are made, if the protocol can use more than one kind.
     masks: Option<MaskOts>,
 }
 

@@ -487,7 +487,7 @@ fn row_04_a_step_that_the_peer_names_costs_no_program() {
         let store = folders.store(liar);
         let id = store.epochs().unwrap()[0].0;
         let step = FillStep { job: [9; 32], number: 0, of: 1, risk: u128::MAX, workers: 1 };
-        // A party does not count a step that it has begun itself.
+        // The liar records the step as one that only its peer has begun, so its own log counts no risk.
         let _ = store.append_named(&id, &EpochEntry::Fill(step)).unwrap();
         drop(store);
         let _ = folders.good(&program(1, Recipient::Both), Lacking::Refuse);

@@ -1,8 +1,8 @@
 //! The processes that `brickwork run` starts, one for each party.
 //!
 //! A child reads its task, the program, its key and its input from stdin. So neither a command line nor a
-//! file shows them, and the program is compiled once. The end of stdin shows that the parent has ended. It
-//! ends the child, so that no child outlives its parent.
+//! file shows them, and the program is compiled once. The end of stdin shows that the parent has ended. Then
+//! the child ends, so that no child outlives its parent.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;

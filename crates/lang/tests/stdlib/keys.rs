@@ -104,8 +104,8 @@ fn hashes_of_messages() {
     expect("sha512", [&two[..100], &two[100..]], digest, &body, 103_440);
 }
 
-/// A message that fills its last block up to the padding needs one more block. A message that is one byte
-/// shorter does not.
+/// A message that leaves one byte too few for the padding in its last block needs one more block. A message
+/// that is one byte shorter does not.
 #[test]
 fn hashes_at_the_ends_of_blocks() {
     use aws_lc_rs::digest::{SHA3_256, SHA256, SHA512, digest};

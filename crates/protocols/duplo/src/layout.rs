@@ -70,7 +70,7 @@ impl Layout {
         )));
 
         let mut slots: Vec<Vec<u32>> = batch_slots.iter().map(|_| Vec::new()).collect();
-        // For each component, the batch that fills its next slot.
+        // `next` has the batch that fills the next slot of each component.
         let first_owner = |id: usize| {
             batch_slots.iter().position(|o| o.component.0 as usize == id).unwrap_or(batch_slots.len())
         };

@@ -381,8 +381,8 @@ fn every_address_has_its_turn() {
     assert_eq!([turn(seconds(60), 1), turn(seconds(60), 2), turn(seconds(4), 2)], [TURN, TURN, seconds(2)]);
 }
 
-/// Runs, visits and further lanes try again if their connection ends before the listener has answered. A full
-/// listener closes connections before or after their handshake.
+/// The client of a run, a visit or a further lane tries again if its connection ends before the listener has
+/// answered. A full listener closes connections before or after their handshake.
 #[test]
 fn who_is_turned_away_tries_again() {
     let parties = two();
