@@ -90,11 +90,8 @@ fn on_the_spot(
         let input = [inputs[party as usize]];
         match relative {
             Jimu(unit) => {
-                let hooks = jimu::adversary::Hooks {
-                    sizes: Some(jimu::adversary::small(&PROGRAM, unit, [3, 2])),
-                    dealer: Some([7; 32]),
-                    ..Default::default()
-                };
+                let sizes = jimu::adversary::small(&PROGRAM, unit, [3, 2]);
+                let hooks = jimu::adversary::Hooks::none().with(sizes).dealt_by([7; 32]);
                 match party {
                     Party::Garbler => jimu::adversary::garbler(channel, &job, unit, &input, hooks),
                     Party::Evaluator => jimu::adversary::evaluator(channel, &job, unit, &input, hooks),
@@ -102,15 +99,9 @@ fn on_the_spot(
                 .map(|report| report.outputs)
             }
             Lego => {
-                let hooks = lego::adversary::Hooks {
-                    cuts: Some(lego::adversary::Bucketings {
-                        gates: [3, 2],
-                        authenticators: [3, 2],
-                        inputs: [3, 2],
-                    }),
-                    dealer: Some([7; 32]),
-                    ..Default::default()
-                };
+                let (gates, authenticators, inputs) = ([3, 2], [3, 2], [3, 2]);
+                let cuts = lego::adversary::Bucketings { gates, authenticators, inputs };
+                let hooks = lego::adversary::Hooks::none().with(cuts).dealt_by([7; 32]);
                 match party {
                     Party::Garbler => lego::adversary::garbler(channel, &job, &input, hooks),
                     Party::Evaluator => lego::adversary::evaluator(channel, &job, &input, hooks),

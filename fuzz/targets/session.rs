@@ -67,11 +67,9 @@ fn job() -> AgreedJob {
 /// Runs the program with authenticated masks, which are made of these OTs; the base OTs come from a dealer.
 fn with_masks(cot: Cot, victim: Party, [x, y]: [bool; 2], edits: &Edits) -> Result<Vec<bool>, Error> {
     let job = job();
-    let hooks = || authenticated::Hooks {
-        pool: Some(authenticated::TriplePool { size: 2, bucket: 3 }),
-        dealer: Some([7; 32]),
-        ..authenticated::Hooks::default()
-    };
+    let pool = Some(authenticated::TriplePool { size: 2, bucket: 3 });
+    let forced = authenticated::Forced { pool, ..Default::default() };
+    let hooks = || authenticated::Hooks::none().with(forced).dealt_by([7; 32]);
     both(victim, edits, |party, channel| {
         let ran = match party {
             Party::Garbler => authenticated::garbler(channel, &job, cot, &[x], hooks()),
@@ -84,7 +82,7 @@ fn with_masks(cot: Cot, victim: Party, [x, y]: [bool; 2], edits: &Edits) -> Resu
 /// All items are made for this run. The base OTs come from a dealer.
 fn on_the_spot(victim: Party, [x, y]: [bool; 2], edits: &Edits) -> Result<Vec<bool>, Error> {
     let (job, parameters) = (job(), &RUN.1);
-    let hooks = || Hooks { parameters: Some(parameters.clone()), dealer: Some([7; 32]), ..Hooks::default() };
+    let hooks = || Hooks::none().with(parameters.clone().into()).dealt_by([7; 32]);
     both(victim, edits, |party, channel| {
         let ran = match party {
             Party::Garbler => garbler(channel, &job, &[x], hooks()),
@@ -106,7 +104,7 @@ fn meet(folder: &Path, victim: Party, inputs: Option<[bool; 2]>, edits: &Edits) 
     both(victim, edits, |party, channel| {
         let store = open(folder, party)?;
         let observer = Unobserved;
-        let session = stocked(party, channel, &store, &TERMS, observer, Hooks::default())?;
+        let session = stocked(party, channel, &store, &TERMS, observer, Hooks::none())?;
         let (outputs, session) = match inputs {
             None => (Vec::new(), session.preprocess(&[Request { ots: Some(1), ..Request::of(program) }])?.1),
             Some(inputs) => {

@@ -13,9 +13,9 @@ use syn::{Attribute, Ident, Visibility};
 const SHARED: [(&str, &str); 7] = [
     (
         "each protocol has one, and the reader of two protocols finds the same thing under it",
-        "Aside Assignment Begun Case Context Counts Execution Filling \
+        "Aside Assignment Begun Case Context Counts Execution Filling Forced \
          FromStock Garbled Header Hooks Joined Layout Made Material OnDisk Origin Outcome Parameters Point \
-         Ran Received Report Request Role Session Shape Sizes StateHook StepReport Stocked Stored",
+         Ran Received Report Request Role Session Shape Sizes StepReport Stocked Stored",
     ),
     (
         "each protocol has one for each of its two parties",
@@ -30,7 +30,7 @@ const SHARED: [(&str, &str); 7] = [
     ("the Python package wraps the type of the library", "Identity Program"),
     ("the library wraps the error of a protocol", "Error"),
     ("the library's party plays one of the two parties of a protocol", "Party"),
-    ("each catalogue of attacks has its own", "Attack Catalogue Doubling Name"),
+    ("each catalogue of attacks has its own", "Doubling"),
 ];
 
 /// The types that a file lets other modules see.

@@ -14,7 +14,7 @@ use proc_macro2::{TokenStream, TokenTree};
 const WORDS: usize = 35;
 
 /// The sum of all exceptions. Lower it when the list has become shorter.
-const EXCEPTIONS: usize = 74;
+const EXCEPTIONS: usize = 73;
 
 /// Words that begin a free relative. A question may begin with them.
 const RELATIVES: [&str; 9] =

@@ -10,8 +10,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use brickwork::circuit::Party;
-use brickwork::duplo::adversary::harness::HonestEnding;
-use brickwork_adversary::{Attack, catalogue, name, play, who};
+use brickwork_adversary::duplo::catalogue;
+use brickwork_adversary::{Attack, name, play, who};
+use brickwork_harness::Ending;
 use serde_json::{Value, json};
 
 const USAGE: &str = "brickwork-demo-cheat [ATTACK] [--runs N] [--json]";
@@ -111,20 +112,20 @@ fn list(attacks: &[Attack]) -> Report {
 }
 
 /// Describes an ending in a sentence.
-fn meaning(attack: &Attack, ending: &HonestEnding) -> String {
+fn meaning(attack: &Attack, ending: &Ending) -> String {
     let honest = match attack.cheater {
         Some(Party::Garbler) => "evaluator",
         Some(Party::Evaluator) => "garbler",
         None => "party",
     };
     match ending {
-        HonestEnding::Caught(cheat) => format!("the {honest} stops: {cheat}"),
-        HonestEnding::Refused => format!("the {honest} refuses to begin"),
-        HonestEnding::Stopped => format!("the {honest}'s store refuses, and nothing of it is used"),
-        HonestEnding::Gone => format!("the {honest} finds the connection closed"),
-        HonestEnding::Survived => format!("the {honest} has the right output, and the cheat changed nothing"),
-        HonestEnding::Recovered => format!("the {honest} has the right output, and the cheater's input"),
-        HonestEnding::Fooled => format!("the {honest} has a wrong output: the cheater won"),
+        Ending::Caught(cheat) => format!("the {honest} stops: {cheat}"),
+        Ending::Refused => format!("the {honest} refuses to begin"),
+        Ending::Stopped => format!("the {honest}'s store refuses, and nothing of it is used"),
+        Ending::Gone => format!("the {honest} finds the connection closed"),
+        Ending::Survived => format!("the {honest} has the right output, and the cheat changed nothing"),
+        Ending::Recovered => format!("the {honest} has the right output, and the cheater's input"),
+        Ending::Fooled => format!("the {honest} has a wrong output: the cheater won"),
     }
 }
 

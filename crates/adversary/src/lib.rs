@@ -1,29 +1,30 @@
-//! The catalogue of attacks: each is an action of a cheater against the real parties, with the required
-//! endings and their frequencies.
+//! The catalogue of attacks: a cheater's actions against the real state machines, and the required endings
+//! with their frequencies.
 //!
 //! An [`Attack`] is a few lines that alter an outgoing message or a party's state, with the exact
-//! probabilities of its endings. [`play`] plays an attack many times, and compares the frequencies with the
-//! probabilities. [`Outcome::ending`](brickwork::duplo::adversary::harness::Outcome::ending) checks rules for
-//! every run: the error is typed, no message follows the error, and every cause closes the connection in the
-//! same way.
+//! probabilities of its endings. [`play`] plays an attack many times and compares the frequencies. The runs
+//! are [cases](brickwork_harness::Case) of the attack rig, which checks the rules for all runs: a typed
+//! error, no message after the error, and the same closed connection for every cause.
 //!
-//! This crate's root is about DUPLO. The attacks on other protocols have modules of their own:
-//! [`authenticated`], [`jimu`], [`lego`]; [`family`] has their common parts.
-//!
-//! [`sampler`] simulates only the cut-and-choose, millions of times; [`table`] writes the page with each
-//! check's attacks.
+//! Each protocol has a list of its attacks; [`pages`] has all of them. [`sampler`] simulates the
+//! cut-and-choose alone, millions of times.
 #![forbid(unsafe_code)]
 
+mod attack;
 pub mod authenticated;
-mod catalogue;
-pub mod family;
+pub mod duplo;
 pub mod jimu;
 pub mod lego;
+mod page;
 pub mod sampler;
-mod stores;
-pub mod table;
+mod shared;
 mod trials;
 
-pub use catalogue::{Attack, catalogue};
-pub use trials::{Count, Result, within};
-pub use trials::{name, play, who};
+pub use attack::Attack;
+pub use page::AttackPage;
+pub use trials::{Count, Result, name, play, who, within};
+
+/// Returns the pages of all protocols that have a catalogue.
+pub fn pages() -> Vec<AttackPage> {
+    vec![duplo::page(), authenticated::page(), jimu::page(), lego::page()]
+}

@@ -4,27 +4,16 @@
 
 use std::process::ExitCode;
 
-use brickwork_adversary::family::ProtocolPage;
-use brickwork_adversary::{Result, authenticated, catalogue, jimu, lego, play, table};
-
-/// The protocols that have a catalogue.
-const PROTOCOLS: [&str; 4] = ["duplo", "authenticated", "jimu", "lego"];
-
-fn page(protocol: &str) -> Option<ProtocolPage> {
-    match protocol {
-        "authenticated" => Some(authenticated::page()),
-        "jimu" => Some(jimu::page()),
-        "lego" => Some(lego::page()),
-        _ => None,
-    }
-}
+use brickwork_adversary::{Result, pages, play};
 
 fn main() -> ExitCode {
+    let pages = pages();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let is_known = |a: &String| ["--json", "--quick", "--write"].contains(&a.as_str());
-    let is_protocol = |a: &String| PROTOCOLS.contains(&a.as_str());
+    let is_protocol = |a: &String| pages.iter().any(|page| page.protocol == a);
     if let Some(unknown) = arguments.iter().find(|a| !is_known(a) && !is_protocol(a)) {
-        let usage = format!("cargo xtask attacks [--json] [--quick] [--write] [{}]", PROTOCOLS.join("|"));
+        let protocols: Vec<&str> = pages.iter().map(|page| page.protocol).collect();
+        let usage = format!("cargo xtask attacks [--json] [--quick] [--write] [{}]", protocols.join("|"));
         eprintln!("attacks: {unknown} is not understood; usage: {usage}");
         return ExitCode::from(2);
     }
@@ -37,18 +26,14 @@ fn main() -> ExitCode {
         result
     };
     let (mut all, mut failed) = (Vec::new(), false);
-    for protocol in PROTOCOLS.into_iter().filter(|name| given(name) || !arguments.iter().any(is_protocol)) {
-        let page = page(protocol);
-        let results: Vec<Result> = match &page {
-            Some(page) => page.attacks.iter().map(|a| printed(a.played(runs(a.trials)))).collect(),
-            None => catalogue().iter().map(|a| printed(play(a, runs(a.trials)))).collect(),
-        };
-        if given("--write") {
-            let written = page.map_or_else(|| table::write(&results), |page| page.write(&results));
-            if let Err(why) = written {
-                eprintln!("attacks: {why}");
-                failed = true;
-            }
+    for page in pages.iter().filter(|page| given(page.protocol) || !arguments.iter().any(is_protocol)) {
+        let results = page.attacks.iter().map(|attack| printed(play(attack, runs(attack.trials))));
+        let results: Vec<Result> = results.collect();
+        if given("--write")
+            && let Err(why) = page.write(&results)
+        {
+            eprintln!("attacks: {why}");
+            failed = true;
         }
         all.extend(results);
     }

@@ -36,6 +36,11 @@ pub fn choose(n: u32, k: u32) -> f64 {
     if k > n { 0.0 } else { (0..k).map(|i| f64::from(n - i) / f64::from(i + 1)).product() }
 }
 
+/// Returns the probability that all of `few` symbols, drawn from n, are among `of` given symbols.
+pub fn all_among(of: usize, n: usize, few: usize) -> f64 {
+    choose(of as u32, few as u32) / choose(n as u32, few as u32)
+}
+
 /// Returns the exact probability of the event that [`successes`] counts, if each opened bad item is detected.
 /// It counts the ways to distribute the bad items over the buckets.
 pub fn exact(cut: Bucketing, needed: u32, bad: u32) -> f64 {
@@ -80,6 +85,11 @@ fn product(a: &[f64], b: &[f64], most: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn symbols_among_others() {
+        assert_eq!((all_among(3, 4, 1), all_among(2, 4, 2)), (0.75, 1.0 / 6.0));
+    }
 
     /// A single bad gate is opened and detected with probability c/2L. With buckets of one gate, it is used
     /// otherwise.

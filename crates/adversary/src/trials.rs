@@ -1,13 +1,12 @@
 //! Repeated attacks, and their statistics.
 
 use brickwork::circuit::Party;
-use brickwork::duplo::Cheat;
-use brickwork::duplo::adversary::harness::HonestEnding;
 use brickwork::random::Rng;
+use brickwork_harness::Ending;
 use brickwork_testing::Replayable as _;
 use serde::Serialize;
 
-use crate::Attack;
+use crate::attack::Attack;
 
 /// Counts that are less probable than this are errors: the probability of 4.5 standard deviations to one
 /// side. The catalogue has some hundred counts, so a larger value would cause false errors.
@@ -48,9 +47,9 @@ pub struct Result {
 }
 
 /// Returns an ending, for people and machines.
-pub fn name(ending: &HonestEnding) -> String {
+pub fn name(ending: &Ending) -> String {
     match ending {
-        HonestEnding::Caught(cheat) => format!("{cheat:?}"),
+        Ending::Caught(cheat) => cheat.check().into(),
         other => format!("{other:?}").to_lowercase(),
     }
 }
@@ -86,37 +85,17 @@ pub fn within(count: usize, trials: usize, p: f64) -> bool {
     tail >= UNLIKELY
 }
 
-/// Plays an attack.
+/// Plays an attack this many times.
 ///
 /// # Panics
 /// If the operating system has no randomness, or a party panics or hangs.
 pub fn play(attack: &Attack, trials: usize) -> Result {
-    let title =
-        Title { protocol: "duplo", row: attack.row, variant: attack.variant, cheater: attack.cheater };
-    repeat(&title, &attack.endings, name, trials, &*attack.play)
-}
-
-/// The name of the attack.
-pub(crate) struct Title {
-    pub protocol: &'static str,
-    pub row: u8,
-    pub variant: &'static str,
-    pub cheater: Option<Party>,
-}
-
-/// Plays an attack of any protocol many times.
-pub(crate) fn repeat<E: PartialEq>(
-    title: &Title,
-    endings: &[(E, f64)],
-    name: impl Fn(&E) -> String,
-    trials: usize,
-    play: impl Fn(&mut Rng) -> std::result::Result<E, String>,
-) -> Result {
+    let endings = &attack.endings;
     let mut rng = Rng::replayable("attacks");
     let mut counts = vec![0; endings.len()];
     let mut fault = None;
     for _ in 0..trials {
-        match play(&mut rng) {
+        match (attack.play)(&mut rng) {
             Err(broken) => fault = fault.or(Some(broken)),
             Ok(ending) => match endings.iter().position(|(e, _)| *e == ending) {
                 Some(at) => counts[at] += 1,
@@ -124,7 +103,7 @@ pub(crate) fn repeat<E: PartialEq>(
             },
         }
     }
-    let count = |((ending, p), &observed): (&(E, f64), &usize)| Count {
+    let count = |((ending, p), &observed): (&(Ending, f64), &usize)| Count {
         ending: name(ending),
         observed,
         observed_rate: observed as f64 / trials as f64,
@@ -136,23 +115,15 @@ pub(crate) fn repeat<E: PartialEq>(
         .or(off
             .map(|c| format!("{}: {} of {trials}, predicted {:.4}", c.ending, c.observed, c.predicted_rate)));
     Result {
-        protocol: title.protocol,
-        row: title.row,
-        variant: title.variant.into(),
-        cheater: who(title.cheater),
+        protocol: attack.protocol,
+        row: attack.row,
+        variant: attack.variant.into(),
+        cheater: who(attack.cheater),
         trials,
         endings,
         holds: fault.is_none(),
         fault,
     }
-}
-
-/// Returns the checks that may detect an attack.
-pub(crate) fn checks(attack: &Attack) -> impl Iterator<Item = Cheat> + '_ {
-    attack
-        .endings
-        .iter()
-        .filter_map(|(ending, _)| if let HonestEnding::Caught(cheat) = ending { Some(*cheat) } else { None })
 }
 
 #[cfg(test)]

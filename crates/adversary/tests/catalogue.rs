@@ -1,92 +1,187 @@
-//! Tests of the catalogue: a few runs of each attack, the exact figures of the sampler, and the table in the
-//! documentation.
+//! Tests of the catalogues: a few runs of each attack, the exact figures of the sampler, and the tables in
+//! the documentation.
+
+use std::collections::BTreeSet;
 
 use brickwork::circuit::Party;
 use brickwork::cut_and_choose::{BucketRule, Bucketing};
 use brickwork::duplo::Cheat;
-use brickwork::duplo::adversary::harness::{CHEATS, HonestEnding};
 use brickwork::random::Rng;
 use brickwork_adversary::sampler::{bad_for, exact, successes};
-use brickwork_adversary::{catalogue, play, table, within};
+use brickwork_adversary::{Attack, AttackPage, authenticated, duplo, jimu, lego, name, pages, play, within};
+use brickwork_harness::Ending;
 use brickwork_testing::Replayable as _;
 
-/// The number of runs of each attack here; `cargo xtask attacks` plays thousands.
-const RUNS: usize = 40;
+/// The number of runs of an attack that depends on a guess of seven bits: fewer runs might have no right
+/// guess.
+const GUESSED: usize = 3000;
 
-#[test]
-fn every_attack_ends_as_its_row_requires() {
-    for attack in catalogue() {
-        let certain = attack.endings.len() == 1;
-        let result = play(&attack, if certain { 2 } else { RUNS });
+/// Plays all attacks a few times: this often if the ending is certain, and otherwise `rate` times. `cargo
+/// xtask attacks` plays thousands.
+fn every_attack_ends_as_required(attacks: &[Attack], certain: usize, rate: usize) {
+    for attack in attacks {
+        let runs = match attack.endings.len() {
+            1 => certain,
+            _ if attack.protocol == "authenticated" && attack.trials == GUESSED => GUESSED,
+            _ => rate,
+        };
+        let result = play(attack, runs);
         assert!(result.holds, "row {} {}: {:?}", attack.row, attack.variant, result.fault);
     }
 }
 
-/// Every row is in the catalogue, except rows that only a test of a single function can show.
 #[test]
-fn every_row_and_every_check_is_there() {
-    let all = catalogue();
-    let rows: std::collections::BTreeSet<u8> = all.iter().map(|a| a.row).collect();
-    assert!(rows.into_iter().eq(1..=30));
-    for &cheat in CHEATS {
-        let seen =
-            all.iter().any(|a| a.endings.iter().any(|(ending, _)| *ending == HonestEnding::Caught(cheat)));
-        // Two accepted labels of one colour need a collision of BLAKE3, so a unit test provokes this check.
-        assert_eq!(seen, cheat != Cheat::ThirdLabel, "{cheat:?}");
+fn duplo_ends_every_attack_as_its_row_requires() {
+    every_attack_ends_as_required(&duplo::catalogue(), 2, 40);
+}
+
+#[test]
+fn jimu_ends_every_attack_as_its_row_requires() {
+    every_attack_ends_as_required(&jimu::catalogue(), 2, 30);
+}
+
+#[test]
+fn lego_ends_every_attack_as_its_row_requires() {
+    every_attack_ends_as_required(&lego::catalogue(), 2, 30);
+}
+
+#[test]
+fn authenticated_ends_every_attack_as_its_row_requires() {
+    let all = authenticated::catalogue();
+    assert_eq!(all.iter().filter(|attack| attack.trials == GUESSED).count(), 4);
+    every_attack_ends_as_required(&all, 6, 300);
+}
+
+/// Attacks fail each check, except checks for which the page has a reason why no cheater can fail them.
+#[test]
+fn every_check_is_seen_to_fail() {
+    for page in pages() {
+        for line in &page.checks {
+            let sees = |attack: &Attack| attack.endings.iter().any(|(ending, _)| *ending == line.ending);
+            let seen = page.attacks.iter().any(sees);
+            assert_eq!(seen, line.unprovoked.is_none(), "{} {:?}", page.protocol, line.ending);
+        }
     }
+    // Two labels of one colour need a collision of a hash; unit tests provoke these checks.
+    let unprovoked =
+        pages().into_iter().flat_map(|page| page.checks).filter(|line| line.unprovoked.is_some());
+    assert!(unprovoked.map(|line| name(&line.ending)).eq(["ThirdLabel", "ThirdLabel"]));
+}
+
+/// Every row is in DUPLO's list.
+#[test]
+fn every_row_is_there() {
+    let rows: BTreeSet<u8> = duplo::catalogue().iter().map(|a| a.row).collect();
+    assert!(rows.into_iter().eq(1..=30));
 }
 
 /// Rule (d): for each check that can fail while a store has secrets, the catalogue has a cheat that burns
 /// these secrets.
 #[test]
 fn every_check_burns() {
-    let all = catalogue();
-    for &cheat in CHEATS {
-        let burns = all
-            .iter()
-            .any(|a| a.variant.contains("burn") && a.endings == [(HonestEnding::Caught(cheat), 1.0)]);
+    let all = duplo::catalogue();
+    for &cheat in Cheat::ALL {
+        let caught = [(Ending::caught(cheat), 1.0)];
+        let burns = all.iter().any(|a| a.variant.contains("burn") && a.endings == caught);
         // Base OTs come before there are secrets, and a third label needs a collision.
-        assert_eq!(
-            burns,
-            ![Cheat::BaseOtPoint, Cheat::BaseOtIdentity, Cheat::BaseOtVector, Cheat::ThirdLabel]
-                .contains(&cheat),
-            "{cheat:?}"
-        );
+        let never = [Cheat::BaseOtPoint, Cheat::BaseOtIdentity, Cheat::BaseOtVector, Cheat::ThirdLabel];
+        assert_eq!(burns, !never.contains(&cheat), "{cheat:?}");
     }
 }
 
+/// No two attacks of a protocol share a name or a story, and the probabilities of endings add up to 1.
 #[test]
 fn names_and_probabilities_make_sense() {
-    let all = catalogue();
-    let mut names: Vec<_> = all.iter().map(|a| (a.row, a.variant)).collect();
-    names.sort_unstable();
-    names.dedup();
-    assert_eq!(names.len(), all.len(), "a name twice");
-    for attack in &all {
-        let total: f64 = attack.endings.iter().map(|(_, p)| p).sum();
-        assert!((total - 1.0).abs() < 1e-9 && (1..=30).contains(&attack.row), "{}", attack.variant);
-        // A story must not refer to another story, because its reader has not read the others.
-        let refers = ["The same with", "The same when", "The same,"]
-            .iter()
-            .any(|start| attack.story.starts_with(start));
-        assert!(attack.story.ends_with('.') && !refers, "{}", attack.story);
+    for AttackPage { attacks, .. } in pages() {
+        let names: BTreeSet<_> = attacks.iter().map(|a| (a.row, a.variant)).collect();
+        let stories: BTreeSet<_> = attacks.iter().map(|a| a.story).collect();
+        assert_eq!((names.len(), stories.len()), (attacks.len(), attacks.len()), "a name or a story twice");
+        for attack in &attacks {
+            let total: f64 = attack.endings.iter().map(|(_, p)| p).sum();
+            assert!((total - 1.0).abs() < 1e-9, "{}", attack.variant);
+            assert!(attack.endings.iter().all(|(_, p)| *p > 0.0), "{}", attack.variant);
+            // A story must not refer to another story, because its reader has not read the others.
+            let refers = ["The same with", "The same when", "The same,"]
+                .iter()
+                .any(|start| attack.story.starts_with(start));
+            assert!(attack.story.ends_with('.') && !refers, "{}", attack.story);
+        }
     }
-    let mut stories: Vec<_> = all.iter().map(|attack| attack.story).collect();
-    stories.sort_unstable();
-    let twice = stories.windows(2).find(|pair| pair[0] == pair[1]);
-    assert!(twice.is_none(), "a story twice: {twice:?}");
 }
 
-/// The catalogue reports an error if a run with an attack ends like an honest run.
+/// A run that ends otherwise than predicted is reported, for an attack with a rate and one with a certain
+/// ending.
 #[test]
 fn what_does_not_end_as_predicted_is_told() {
-    let mut attack = catalogue().into_iter().find(|a| a.variant == "flipped_table").unwrap();
-    attack.endings = vec![(HonestEnding::Survived, 1.0)];
-    assert!(!play(&attack, 1).holds);
-    let mut attack = catalogue().into_iter().find(|a| a.variant == "one_coordinate").unwrap();
-    attack.endings = vec![(HonestEnding::Caught(Cheat::Commitment), 0.999), (HonestEnding::Survived, 0.001)];
-    assert!(!play(&attack, RUNS).holds);
-    assert_eq!(attack.cheater, Some(Party::Garbler));
+    for (mut attacks, rate, certain) in [
+        (duplo::catalogue(), "one_coordinate", "flipped_table"),
+        (jimu::catalogue(), "one_symbol", "whole_bucket"),
+        (lego::catalogue(), "two_coordinates", "whole_bucket"),
+        (authenticated::catalogue(), "garblers_three_bets", "first_gate_is_nand"),
+    ] {
+        let named = |variant: &str, attacks: &mut Vec<Attack>| {
+            attacks.remove(attacks.iter().position(|attack| attack.variant == variant).expect("an attack"))
+        };
+        let mut rate = named(rate, &mut attacks);
+        let one = rate.endings[0].1;
+        rate.endings[0].1 = one * 0.6 + 0.3 * f64::from(u8::from(one < 0.5));
+        rate.endings[1].1 = 1.0 - rate.endings[0].1;
+        assert!(!play(&rate, 300).holds);
+        let mut certain = named(certain, &mut attacks);
+        assert_eq!(certain.cheater, Some(Party::Garbler));
+        let told = name(&certain.endings[0].0);
+        certain.endings = vec![(Ending::Survived, 1.0)];
+        let result = play(&certain, 1);
+        assert_eq!((result.holds, result.fault), (false, Some(format!("it ended as {told}"))));
+    }
+}
+
+/// A thousand runs distinguish each rate of LEGO from half or twice the rate.
+#[test]
+fn rates_are_told_from_their_neighbours() {
+    for attack in lego::catalogue().iter().filter(|attack| attack.endings.len() > 1) {
+        let n = attack.trials as f64;
+        assert!(n >= 1000.0, "{}", attack.variant);
+        for (ending, p) in &attack.endings {
+            let (twice, deviation) = (f64::min(2.0 * p, 1.0 - (1.0 - p) / 2.0), (p * (1.0 - p) / n).sqrt());
+            let far = (twice - p).min(p / 2.0) / deviation;
+            // The distance is 4.5 standard deviations, except for rare endings.
+            assert!(far > 4.5 || *p < 0.1 || *p > 0.9, "{} {}: {far}", attack.variant, name(ending));
+        }
+    }
+}
+
+/// Selective failure: the frequency of each ending is the same for inputs 0…0 and 1…1, by a test of two
+/// proportions.
+#[test]
+fn aborts_do_not_depend_on_inputs() {
+    let runs = 150;
+    for (all, expected) in [(lego::catalogue(), 4), (duplo::catalogue(), 1), (jimu::catalogue(), 2)] {
+        let mut pairs = 0;
+        for (zeros, of) in all.iter().filter_map(|attack| {
+            let of = ["for_inputs_of_", "for_input_"].into_iter().find(|of| attack.variant.contains(*of))?;
+            attack.variant.ends_with('0').then_some((attack, of))
+        }) {
+            let other = zeros.variant.replace(&format!("{of}0"), &format!("{of}1"));
+            let ones = all.iter().find(|attack| (attack.row, attack.variant) == (zeros.row, other.as_str()));
+            let ones = ones.expect("the same against inputs of 1");
+            // Against copies whose offsets have colour 0, the ending depends on the input, as the story says.
+            if zeros.endings != ones.endings {
+                continue;
+            }
+            let [zeros, ones] = [zeros, ones].map(|attack| play(attack, runs));
+            assert!(zeros.holds && ones.holds, "{:?} {:?}", zeros.fault, ones.fault);
+            for (zero, one) in zeros.endings.iter().zip(&ones.endings) {
+                assert_eq!(zero.ending, one.ending);
+                let (a, b) = (zero.observed as f64, one.observed as f64);
+                let pooled = (a + b) / (2 * runs) as f64;
+                let deviation = (2.0 * pooled * (1.0 - pooled) * runs as f64).sqrt();
+                assert!((a - b).abs() <= 4.5 * deviation, "{}: {a} and {b} of {runs}", zero.ending);
+            }
+            pairs += 1;
+        }
+        assert_eq!(pairs, expected);
+    }
 }
 
 /// The sampler agrees with the exact figures for small parameters, with a million trials for each.
@@ -120,7 +215,10 @@ fn the_sampler_agrees_with_the_exact_figures() {
 }
 
 #[test]
-fn the_documentation_has_the_present_table() {
-    let text = std::fs::read_to_string(table::page()).unwrap();
-    assert!(table::is_current(&text), "docs/concepts/security.md is stale: cargo xtask attacks --write");
+fn the_documentation_has_the_present_tables() {
+    for page in pages() {
+        let text = std::fs::read_to_string(page.path()).unwrap();
+        let stale = page.check(&text).err();
+        assert_eq!(stale, None, "cargo xtask attacks --write {}", page.protocol);
+    }
 }

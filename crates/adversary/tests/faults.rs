@@ -14,7 +14,7 @@ use brickwork::circuit::{Program, Recipient};
 use brickwork::commit::split::msg::{CORRECTIONS, SEED};
 use brickwork::duplo::Cheat;
 use brickwork::duplo::Report;
-use brickwork::duplo::adversary::harness::{ands, known, small};
+use brickwork::duplo::adversary::harness::{ands, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler};
 use brickwork::duplo::{Parameters, msg};
 use brickwork::protocol::AgreedJob;
@@ -87,7 +87,7 @@ fn run(left: [usize; 2], at_a_time: usize) -> Run {
         channel
     };
     let (left, right) = (end(a, 0), end(b, 1));
-    let hooks = || Hooks { parameters: Some(parameters.clone()), dealer: Some([7; 32]), ..Hooks::default() };
+    let hooks = || Hooks::none().with(parameters.clone().into()).dealt_by([7; 32]);
     let results = std::thread::scope(|scope| {
         let (job, hooks) = (&job, &hooks);
         let garbled = scope.spawn(move || garbler(left, job, &[true], hooks()));
@@ -281,7 +281,7 @@ fn relayed(edited: usize, edit: Option<Edit>) -> ([Result<Report, Error>; 2], [V
         channel
     };
     let (left, right) = (end(a, 0), end(b, 1));
-    let hooks = || Hooks { parameters: Some(parameters.clone()), dealer: Some([7; 32]), ..Hooks::default() };
+    let hooks = || Hooks::none().with(parameters.clone().into()).dealt_by([7; 32]);
     let of = |party| edit.filter(|_| edited == party);
     let results = std::thread::scope(|scope| {
         scope.spawn(|| relay(&near, &far, of(0)));
@@ -304,7 +304,7 @@ enum End {
 fn ended(result: &Result<Report, Error>) -> End {
     match result {
         Ok(report) if report.outputs == [true] => End::Right,
-        Err(Error::Peer(cheat)) => End::Caught(known(*cheat)),
+        Err(Error::Peer(cheat)) => End::Caught(Cheat::of(*cheat).expect("a check of DUPLO")),
         Err(Error::Io(_)) => End::Gone,
         other => panic!("it ends with {other:?}"),
     }

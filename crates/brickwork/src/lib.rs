@@ -63,7 +63,7 @@
 
 /// True if this build has the feature `adversary`, with hooks that let a test cheat. Released commands are
 /// built without it.
-pub const HAS_HOOKS: bool = cfg!(feature = "adversary");
+pub const HAS_HOOKS: bool = brickwork_primitives::hooks::HAVE_EFFECT;
 
 /// The crates behind this library: protocols, primitives, connections, stores. They serve research and the
 /// project's own programs, and may change in any release.

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod measured;
+mod rig;
 pub mod stores;
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -15,34 +16,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use brickwork_base::pool::Pool;
-use brickwork_base::random::{SEED_BYTES, Seed};
-use brickwork_base::{Cheat, Error, Party};
-use brickwork_primitives::ot::base::SeriesKeys;
-use brickwork_protocol::{Observer, Report, SessionProtocol};
+use brickwork_base::{Error, Party};
+use brickwork_protocol::Observer;
 use brickwork_wire::{Channel, Tag, memory_pair};
+pub use rig::{Case, Ending, Outcome, Rigged, add, flip, flip_all, flips, random_inputs, swap};
 
-/// The longest time of a run in seconds. A run takes a fraction of a second, and a party waits for a message
-/// for at most a minute. So a longer run means that a party hangs.
+/// A run takes a fraction of a second; a party waits for a message for at most a minute, so this time tells a
+/// hanging party.
 const PATIENCE: Duration = Duration::from_secs(50);
 
-/// Every byte of the seeds of a challenge, which a test knows in advance.
+/// Every byte of the seeds of a challenge that a test knows in advance.
 pub const SEED: u8 = 0x5e;
-
-/// Returns a party's keys of the base OTs. A dealer draws the keys of both parties, which is faster than base
-/// OTs in thousands of runs. The party is the sender of `send` OTs, and the receiver of an OT for each of
-/// `choices`.
-pub fn dealt(dealer: &[u8; 32], role: Party, send: usize, choices: &[u8]) -> SeriesKeys {
-    let key = |garbler_sends: bool, index: usize, bit: u8| {
-        let mut hasher = blake3::Hasher::new_keyed(dealer);
-        hasher.update(&[garbler_sends.into(), bit]).update(&(index as u64).to_le_bytes());
-        Seed::from_bytes(*hasher.finalize().as_bytes().first_chunk::<SEED_BYTES>().expect("32 bytes"))
-    };
-    let garbler = role == Party::Garbler;
-    SeriesKeys {
-        sent: (0..send).map(|i| [0, 1].map(|bit| key(garbler, i, bit))).collect(),
-        received: choices.iter().enumerate().map(|(i, &bit)| key(!garbler, i, bit)).collect(),
-    }
-}
 
 /// An action of a party. A message counts by its tag and length, which an onlooker and the peer can see
 /// before its values.
@@ -123,141 +107,5 @@ fn on<T>(pool: Option<Pool>, work: impl FnOnce() -> T) -> T {
     match pool {
         Some(pool) => pool.enter(work),
         None => work(),
-    }
-}
-
-/// A protocol whose runs the adversary can judge.
-pub trait JudgedProtocol: SessionProtocol {
-    /// The tag of the message in which the evaluator sends the labels of the garbler's outputs.
-    const OUTPUT_LABELS: Tag;
-
-    /// Returns whether the evaluator had to recover the outputs.
-    fn recovered(aside: &Self::Aside) -> bool;
-}
-
-/// How a run ended for the honest party.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// The party detected a cheat.
-    Caught(Cheat),
-    /// The party did not agree to the peer's terms.
-    Refused,
-    /// The party found the connection closed.
-    Gone,
-    /// The party has the right outputs and noticed nothing.
-    Survived,
-    /// The party has the right outputs, and the cheater's offset.
-    Recovered,
-    /// The party has wrong outputs: the cheater won.
-    Fooled,
-}
-
-impl Ending {
-    /// Returns whether the party noticed a fault, and has no outputs.
-    pub fn is_noticed(self) -> bool {
-        !matches!(self, Ending::Fooled | Ending::Recovered | Ending::Survived)
-    }
-}
-
-/// The results and actions of a run, beside an honest run.
-pub struct JudgedRun<P: SessionProtocol> {
-    /// The results of the garbler and the evaluator.
-    pub results: [Result<Report<P>, Error>; 2],
-    /// The actions of the garbler and the evaluator.
-    pub events: [Vec<PartyAction>; 2],
-    /// The parties' actions in an honest run.
-    pub honest: [Vec<PartyAction>; 2],
-    /// The parties' right outputs.
-    pub expected: [Vec<bool>; 2],
-}
-
-impl<P: JudgedProtocol> JudgedRun<P> {
-    /// Returns how the run ended for the honest party, after checks of the rules for all runs. The honest
-    /// party sent the beginning of an honest transcript. After it noticed the cheat, it sent nothing, in
-    /// particular no message that depends on an output. The cheater sees a closed connection and nothing
-    /// else. If the honest party noticed nothing, or recovered, it sent a whole honest transcript. ([`play`]
-    /// has checked that no party panics or hangs.)
-    ///
-    /// # Errors
-    /// The broken rule.
-    pub fn ending(&self, cheater: Party) -> Result<Ending, String> {
-        let victim = other(cheater);
-        let (sent, honest) = (&self.events[victim as usize], &self.honest[victim as usize]);
-        let ending = match &self.results[victim as usize] {
-            Ok(report) if report.outputs != self.expected[victim as usize] => Ending::Fooled,
-            Ok(report) if P::recovered(&report.aside) => Ending::Recovered,
-            Ok(_) => Ending::Survived,
-            Err(Error::Peer(cheat)) => Ending::Caught(*cheat),
-            Err(Error::Mismatch(_)) => Ending::Refused,
-            Err(Error::Io(_)) => Ending::Gone,
-            Err(other) => return Err(format!("the {victim:?} ends with {other}")),
-        };
-        if !honest.starts_with(sent) {
-            return Err(format!("{ending:?}: the {victim:?} sent what an honest party does not: {sent:?}"));
-        }
-        if !ending.is_noticed() && sent != honest {
-            return Err(format!("{ending:?}: the {victim:?} did not finish"));
-        }
-        if ending.is_noticed() && self.said_too_much(victim, ending) {
-            return Err(format!("{ending:?}: the {victim:?} sent more than an honest party"));
-        }
-        // The party that sends last may end before the other party notices the cheat.
-        match &self.results[cheater as usize] {
-            Ok(_) | Err(Error::Io(_)) => Ok(ending),
-            Err(Error::Mismatch(_)) if ending == Ending::Refused => Ok(ending),
-            Err(other) => Err(format!("{ending:?}: the cheater was told {other}")),
-        }
-    }
-
-    /// Returns whether a party that noticed a cheat has sent all its messages, or whether an evaluator has
-    /// sent the labels of the garbler's outputs. An exception is a garbler that sends its last message before
-    /// the evaluator's last message arrives, because this garbler notices an error only at the end.
-    fn said_too_much(&self, victim: Party, ending: Ending) -> bool {
-        let is_output =
-            |event: &PartyAction| matches!(event, PartyAction::Sent(tag, _) if *tag == P::OUTPUT_LABELS);
-        let outputs = self.events[Party::Evaluator as usize].iter().any(is_output);
-        let all = self.events[victim as usize] == self.honest[victim as usize];
-        match victim {
-            Party::Evaluator => outputs,
-            Party::Garbler => all && !outputs && ending != Ending::Gone,
-        }
-    }
-}
-
-/// The actions of honest parties, by the key of a run; each run is executed once.
-pub struct HonestActions<K>(Mutex<Vec<(K, [Vec<PartyAction>; 2])>>);
-
-impl<K> HonestActions<K> {
-    /// Makes an empty list.
-    pub const fn new() -> Self {
-        HonestActions(Mutex::new(Vec::new()))
-    }
-}
-
-impl<K> Default for HonestActions<K> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<K: PartialEq> HonestActions<K> {
-    /// Returns the actions of both parties in the run with this key; executes the run at its first use.
-    ///
-    /// # Panics
-    /// If the run fails, gives wrong outputs or recovers.
-    pub fn of<P: JudgedProtocol>(&self, key: K, run: impl FnOnce() -> JudgedRun<P>) -> [Vec<PartyAction>; 2] {
-        let known = || {
-            let known = self.0.lock().expect("no panic");
-            known.iter().find(|(other, _)| *other == key).map(|(_, events)| events.clone())
-        };
-        known().unwrap_or_else(|| {
-            let outcome = run();
-            for (result, expected) in outcome.results.iter().zip(&outcome.expected) {
-                let report = result.as_ref().expect("an honest run");
-                assert_eq!((&report.outputs, P::recovered(&report.aside)), (expected, false));
-            }
-            self.0.lock().expect("no panic").push((key, outcome.events.clone()));
-            outcome.events
-        })
     }
 }

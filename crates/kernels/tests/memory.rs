@@ -223,11 +223,7 @@ fn turned(victim: Party, messages: usize, then: Then) -> (usize, Result<(), Erro
     let program = ands(2, Recipient::Both);
     let run = |party, channel| {
         let job = AgreedJob::new(program.clone(), 40, [[1; 32], [2; 32]]);
-        let hooks = Hooks {
-            parameters: Some(small(&program, [3, 2], [3, 2], [3, 2])),
-            dealer: Some([7; 32]),
-            ..Hooks::default()
-        };
+        let hooks = Hooks::none().with(small(&program, [3, 2], [3, 2], [3, 2]).into()).dealt_by([7; 32]);
         match party {
             Party::Garbler => garbler(channel, &job, &[true; 2], hooks).map(drop),
             Party::Evaluator => evaluator(channel, &job, &[true; 2], hooks).map(drop),

@@ -14,6 +14,7 @@ pub mod cost;
 pub mod counters;
 pub mod cut_and_choose;
 pub mod garbling;
+pub mod hooks;
 pub mod ihash;
 pub mod long_hash;
 pub mod ot;

@@ -260,10 +260,7 @@ fn watched((mut left, mut right): (Channel, Channel), secrets: &SharedSecrets) -
 /// Returns hooks that note secrets with this number of the reporter.
 fn noting(secrets: &SharedSecrets, who: usize) -> Hooks {
     let secrets = secrets.clone();
-    Hooks {
-        alter: Some(Box::new(move |point, bytes| secrets.lock().unwrap().note(who, point, bytes))),
-        ..Hooks::default()
-    }
+    Hooks::lying(move |point, bytes| secrets.lock().unwrap().note(who, point, bytes))
 }
 
 /// Returns the secrets of a run, labels and offsets, with their names.

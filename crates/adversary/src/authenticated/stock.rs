@@ -3,19 +3,20 @@
 
 use std::path::Path;
 
-use brickwork::authenticated::adversary::{Ending, Hooks, Point, stocked};
+use brickwork::authenticated::adversary::{Hooks, Point, chain, stocked};
 use brickwork::authenticated::{Authenticated, Lacking, Request, msg};
 use brickwork::circuit::Party::{self, Evaluator, Garbler};
+use brickwork::circuit::Recipient;
 use brickwork::ot::Cot;
 use brickwork::protocol::stock::inventory::{Inventory, inventory};
 use brickwork::protocol::stock::msg::INTENT;
 use brickwork::random::Rng;
 use brickwork::wire::{Tag, memory_pair};
 use brickwork::{ProtocolError as Error, wire};
+use brickwork_harness::Ending;
 use brickwork_harness::stores::{BOTH, ConnectionEnds, SeenMessages, Stores, dying, terms};
 
-use super::list::{Catalogue, toy};
-use crate::family::Played;
+use crate::attack::{Catalogue, Played, certain};
 
 /// The number of runs for which the stock is enough.
 const RUNS: usize = 3;
@@ -43,12 +44,9 @@ fn meet(
     dealer: [u8; 32],
 ) -> [Result<Vec<bool>, Error>; 2] {
     stores.meet(lines, cheats, |party, store, channel, cheat| {
-        let mut hooks = Hooks { dealer: Some(dealer), ..Hooks::default() };
-        if let Some(lie) = cheat {
-            hooks.alter = Some(Box::new(lie));
-        }
+        let hooks = cheat.map_or_else(Hooks::none, Hooks::lying).dealt_by(dealer);
         let line = stocked(party, channel, store, &terms(), Cot::default(), hooks)?;
-        let program = toy();
+        let program = chain(Recipient::Both);
         let (outputs, line) = match what {
             StoreAction::Fill => (Vec::new(), line.preprocess(&Request::of(&program.repeat(RUNS)?)?)?.1),
             StoreAction::Run => {
@@ -224,23 +222,23 @@ fn names_others(cheater: Party, rng: &mut Rng) -> Played {
 }
 
 /// Adds all attacks on stock.
-pub(super) fn stock(all: &mut Catalogue) {
+pub(super) fn stock(all: &mut Catalogue<Authenticated>) {
     let story = "While stock is made the evaluator bets on the garbler's share of an x, and closes the \
                  connection when the answer shows that it has lost the bet. No check failed, but the attempt \
                  counts.";
     let endings = vec![(Ending::Gone, 0.5), (Ending::Survived, 0.5)];
-    all.play((6, "lost_bet_in_stock"), story, Evaluator, endings, bets_and_goes);
-    let gone = || vec![(Ending::Gone, 1.0)];
+    let _ = all.played((6, "lost_bet_in_stock"), story, Some(Evaluator), endings, bets_and_goes);
+    let gone = || certain(Ending::Gone);
     let story = "The evaluator closes the connection when it knows the coin, three times. It knows earlier \
                  than the garbler if all its bets are in one bucket.";
-    all.play((6, "evaluator_goes_with_the_coin"), story, Evaluator, gone(), |rng| {
+    let _ = all.played((6, "evaluator_goes_with_the_coin"), story, Some(Evaluator), gone(), |rng| {
         goes_with_the_coin(Evaluator, msg::COIN, rng)
     });
     let story = "The garbler closes the connection when it knows the coin, three times.";
-    all.play((6, "garbler_goes_with_the_coin"), story, Garbler, gone(), |rng| {
+    let _ = all.played((6, "garbler_goes_with_the_coin"), story, Some(Garbler), gone(), |rng| {
         goes_with_the_coin(Garbler, msg::OPENED, rng)
     });
-    let refused = || vec![(Ending::Refused, 1.0)];
+    let refused = || certain(Ending::Refused);
     for (cheater, copy, broken, instead_of, others, stories) in [
         (
             Garbler,
@@ -272,8 +270,11 @@ pub(super) fn stock(all: &mut Catalogue) {
         ),
     ] {
         let [of_copy, of_broken, of_others] = stories;
-        all.play((20, copy), of_copy, cheater, refused(), move |rng| old_copy(cheater, rng));
-        all.play((20, broken), of_broken, cheater, gone(), move |rng| breaks_off(cheater, instead_of, rng));
-        all.play((20, others), of_others, cheater, refused(), move |rng| names_others(cheater, rng));
+        let _ = all.played((20, copy), of_copy, Some(cheater), refused(), move |rng| old_copy(cheater, rng));
+        let _ = all.played((20, broken), of_broken, Some(cheater), gone(), move |rng| {
+            breaks_off(cheater, instead_of, rng)
+        });
+        let _ = all
+            .played((20, others), of_others, Some(cheater), refused(), move |rng| names_others(cheater, rng));
     }
 }

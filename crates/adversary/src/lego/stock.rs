@@ -6,16 +6,16 @@ use std::path::Path;
 use brickwork::circuit::Party::{self, Evaluator, Garbler};
 use brickwork::circuit::Program;
 use brickwork::disk::{Store, StoreKey};
-use brickwork::lego::adversary::{Ending, Hooks, Point, SEED, StateHook, chosen, stocked, toy};
+use brickwork::lego::adversary::{Hooks, Point, SEED, chosen, stocked, toy};
 use brickwork::lego::{Cheat, FromStock, Lacking, Lego, Request};
 use brickwork::protocol::stock::inventory::inventory;
 use brickwork::protocol::{TABLE_MEMORY, Terms};
 use brickwork::random::Rng;
 use brickwork::wire::{Channel, memory_pair};
 use brickwork::{ProtocolError as Error, Security};
+use brickwork_harness::{Ending, flip_all};
 
-use super::runs::{CERTAIN, Catalogue, Name, PROTOCOL, caught, flip_all};
-use crate::family::{Attack, Played};
+use crate::attack::{Catalogue, Name, Played, caught, certain};
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 const BOTH: [Party; 2] = [Garbler, Evaluator];
@@ -63,16 +63,19 @@ fn one(
     Ok(done)
 }
 
-/// Runs both parties over a connection; `cheats` alters one party's state.
+fn honest_parties() -> [Hooks; 2] {
+    [Hooks::none(), Hooks::none()]
+}
+
+/// Runs both parties over a connection, with hooks into their state.
 fn both(
     folder: &Path,
     what: StoreAction,
-    cheats: [Option<StateHook>; 2],
+    [garblers, evaluators]: [Hooks; 2],
     inputs: &[[bool; 2]; 2],
 ) -> [Result<Option<FromStock>, Error>; 2] {
     let program = toy();
     let (left, right) = memory_pair();
-    let [garblers, evaluators] = cheats.map(|alter| Hooks { alter, ..Hooks::default() });
     std::thread::scope(|scope| {
         let job = |party: Party| (what, &program, &inputs[party as usize][..]);
         let garbler = scope.spawn(move || one(folder, Garbler, left, garblers, job(Garbler)));
@@ -85,30 +88,21 @@ fn both(
 fn honest(folder: &Path, built: bool) -> Result<(), String> {
     let filled = [StoreAction::Fill].into_iter().chain(built.then_some(StoreAction::Build));
     for what in filled {
-        for end in both(folder, what, [None, None], &[[false; 2]; 2]) {
+        for end in both(folder, what, honest_parties(), &[[false; 2]; 2]) {
             end.map_err(|error| format!("honest stock: {error}"))?;
         }
     }
     Ok(())
 }
 
-/// Returns a hook that alters a party's state at a point.
-fn at(point: Point, alter: impl Fn(&mut [u8]) + Send + 'static) -> StateHook {
-    Box::new(move |here, bytes| {
-        if here == point {
-            alter(bytes);
-        }
-    })
-}
-
 /// A party cheats once. The other party notices the cheat and burns all stock, so a retry finds none.
-fn noticed(cheater: Party, what: StoreAction, built: bool, alter: StateHook, rng: &mut Rng) -> Played {
+fn noticed(cheater: Party, what: StoreAction, built: bool, lies: Hooks, rng: &mut Rng) -> Played {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     honest(folder.path(), built)?;
     let mut bits = || [rng.below(2) == 1, rng.below(2) == 1];
     let inputs = [bits(), bits()];
-    let mut cheats = [None, None];
-    cheats[cheater as usize] = Some(alter);
+    let mut cheats = honest_parties();
+    cheats[cheater as usize] = lies;
     let ends = both(folder.path(), what, cheats, &inputs);
     let honest = BOTH[1 - cheater as usize];
     let Err(Error::Peer(check)) = &ends[honest as usize] else {
@@ -119,7 +113,7 @@ fn noticed(cheater: Party, what: StoreAction, built: bool, alter: StateHook, rng
     if !parts.iter().all(|part| part.state.burned().is_some_and(|why| why.contains("cheated"))) {
         return Err("the epoch is not burned".into());
     }
-    for again in both(folder.path(), StoreAction::Run, [None, None], &inputs) {
+    for again in both(folder.path(), StoreAction::Run, honest_parties(), &inputs) {
         if !matches!(again, Err(Error::Stock(_))) {
             return Err("what was burned was used again".into());
         }
@@ -135,14 +129,14 @@ fn recovered(built: bool, rng: &mut Rng) -> Played {
     let sizes = asked.buckets(40).map_err(|error| error.to_string())?;
     let assigned = chosen(8, sizes);
     let bad = [1, 4 * sizes[0] as usize + 1].map(|place| assigned[place]);
-    let nand = at(Point::GateOutputs, move |bytes| bad.iter().for_each(|gate| bytes[16 * gate] ^= 1));
-    let known = at(Point::Challenge, |seeds| seeds.fill(SEED));
+    let nand = Hooks::at(Point::GateOutputs, move |bytes| bad.iter().for_each(|gate| bytes[16 * gate] ^= 1));
+    let known = Hooks::at(Point::Challenge, |seeds| seeds.fill(SEED));
     let fails = |end: Result<Option<FromStock>, Error>| end.map_err(|error| error.to_string());
-    for end in both(folder.path(), StoreAction::Fill, [Some(nand), Some(known)], &[[false; 2]; 2]) {
+    for end in both(folder.path(), StoreAction::Fill, [nand, known], &[[false; 2]; 2]) {
         let _ = fails(end)?;
     }
     for _ in 0..if built { 2 } else { 0 } {
-        for end in both(folder.path(), StoreAction::Build, [None, None], &[[false; 2]; 2]) {
+        for end in both(folder.path(), StoreAction::Build, honest_parties(), &[[false; 2]; 2]) {
             let _ = fails(end)?;
         }
     }
@@ -151,7 +145,7 @@ fn recovered(built: bool, rng: &mut Rng) -> Played {
         let mut bits = || [rng.below(2) == 1, rng.below(2) == 1];
         let inputs = [bits(), bits()];
         let clear = program.simulate(&inputs[0], &inputs[1]);
-        let ends = both(folder.path(), StoreAction::Run, [None, None], &inputs);
+        let ends = both(folder.path(), StoreAction::Run, honest_parties(), &inputs);
         for (party, end) in BOTH.into_iter().zip(ends) {
             let done = fails(end)?.ok_or("no outputs")?;
             if done.outputs != program.output_bits(party, &clear) {
@@ -172,7 +166,7 @@ fn recovered(built: bool, rng: &mut Rng) -> Played {
     Ok(Ending::Recovered)
 }
 
-type Cheats = (Name, Cheat, Party, StoreAction, bool, &'static str, fn() -> StateHook);
+type Cheats = (Name, Cheat, Party, StoreAction, bool, &'static str, fn() -> Hooks);
 
 fn of_fillings() -> [Cheats; 5] {
     [
@@ -184,7 +178,7 @@ fn of_fillings() -> [Cheats; 5] {
             false,
             "Every gate that goes into stock computes NAND: noticed before any of the new stock is kept, and \
              the old stock is burned.",
-            || at(Point::GateOutputs, flip_all(0)),
+            || Hooks::at(Point::GateOutputs, flip_all(0)),
         ),
         (
             (8, "all_refuse_in_stock"),
@@ -193,7 +187,7 @@ fn of_fillings() -> [Cheats; 5] {
             StoreAction::Fill,
             false,
             "Every wire authenticator that goes into stock refuses the honest label.",
-            || at(Point::WireHashes, flip_all(3)),
+            || Hooks::at(Point::WireHashes, flip_all(24)),
         ),
         (
             (9, "all_refuse_in_stock"),
@@ -202,7 +196,7 @@ fn of_fillings() -> [Cheats; 5] {
             StoreAction::Fill,
             false,
             "Every input authenticator that goes into stock refuses the honest label.",
-            || at(Point::InputHashes, flip_all(3)),
+            || Hooks::at(Point::InputHashes, flip_all(24)),
         ),
         (
             (12, "poisoned_label_in_stock"),
@@ -211,7 +205,7 @@ fn of_fillings() -> [Cheats; 5] {
             StoreAction::Fill,
             false,
             "The garbler commits to a label that differs from the label of an OT that goes into stock.",
-            || at(Point::OtLabels, |labels| labels[16 + 9] ^= 1),
+            || Hooks::at(Point::OtLabels, |labels| labels[16 + 9] ^= 1),
         ),
         (
             (27, "other_bit_burns"),
@@ -221,7 +215,7 @@ fn of_fillings() -> [Cheats; 5] {
             false,
             "The evaluator names the other choice bit of a sum of OTs that go into stock: the garbler \
              burns its own.",
-            || at(Point::OtBinding, |message| *message.last_mut().expect("bits") ^= 1),
+            || Hooks::at(Point::OtBinding, |message| *message.last_mut().expect("bits") ^= 1),
         ),
     ]
 }
@@ -235,7 +229,7 @@ fn of_programs() -> [Cheats; 7] {
             StoreAction::Run,
             false,
             "The garbler solders gates from stock wrongly, in the run that takes them.",
-            || at(Point::Solderings, |solderings| solderings[7] ^= 1),
+            || Hooks::at(Point::Solderings, |solderings| solderings[7] ^= 1),
         ),
         (
             (13, "flipped_input_from_stock"),
@@ -244,7 +238,7 @@ fn of_programs() -> [Cheats; 7] {
             StoreAction::Run,
             false,
             "The garbler flips the bit of an input of the evaluator, in a run from stock.",
-            || at(Point::InputLabels, |labels| labels[16 * 4] ^= 1),
+            || Hooks::at(Point::InputLabels, |labels| labels[16 * 4] ^= 1),
         ),
         (
             (15, "forged_outputs_burn"),
@@ -253,7 +247,7 @@ fn of_programs() -> [Cheats; 7] {
             StoreAction::Run,
             false,
             "The evaluator forges an output of a run from stock: the garbler burns its own.",
-            || at(Point::OutputLabels, |message| message[0] ^= 1),
+            || Hooks::at(Point::OutputLabels, |message| message[0] ^= 1),
         ),
         (
             (35, "wrong_soldering_while_it_is_built"),
@@ -263,7 +257,7 @@ fn of_programs() -> [Cheats; 7] {
             false,
             "The garbler solders a program wrongly that is built for later use: noticed before the built \
              program is stored.",
-            || at(Point::Solderings, |solderings| *solderings.last_mut().expect("labels") ^= 1),
+            || Hooks::at(Point::Solderings, |solderings| *solderings.last_mut().expect("labels") ^= 1),
         ),
         (
             (35, "wrong_label_for_a_built_program"),
@@ -272,7 +266,7 @@ fn of_programs() -> [Cheats; 7] {
             StoreAction::Run,
             true,
             "The garbler sends an invalid label for its own input of a built program.",
-            || at(Point::InputLabels, |labels| labels[5] ^= 1),
+            || Hooks::at(Point::InputLabels, |labels| labels[5] ^= 1),
         ),
         (
             (35, "flipped_input_of_a_built_program"),
@@ -281,7 +275,7 @@ fn of_programs() -> [Cheats; 7] {
             StoreAction::Run,
             true,
             "The garbler flips the bit of an input of the evaluator, of a program that was built long ago.",
-            || at(Point::InputLabels, |labels| labels[16 * 4] ^= 1),
+            || Hooks::at(Point::InputLabels, |labels| labels[16 * 4] ^= 1),
         ),
         (
             (35, "indicator_bit_of_a_built_program"),
@@ -290,24 +284,17 @@ fn of_programs() -> [Cheats; 7] {
             StoreAction::Run,
             true,
             "The garbler flips an output of a built program by its indicator bit.",
-            || at(Point::Indicators, |bits| bits[3] ^= 1),
+            || Hooks::at(Point::Indicators, |bits| bits[3] ^= 1),
         ),
     ]
 }
 
 /// Adds the attacks on LEGO's stock.
-pub(super) fn add(all: &mut Catalogue) {
+pub(super) fn add(all: &mut Catalogue<Lego>) {
     let cheats = of_fillings().into_iter().chain(of_programs());
-    for ((row, variant), check, cheater, what, built, story, alter) in cheats {
-        all.0.push(Attack {
-            protocol: PROTOCOL,
-            row,
-            variant,
-            story,
-            cheater: Some(cheater),
-            endings: vec![(caught(check), 1.0)],
-            trials: CERTAIN,
-            play: Box::new(move |rng| noticed(cheater, what, built, alter(), rng)),
+    for (name, check, cheater, what, built, story, lies) in cheats {
+        let _ = all.played(name, story, Some(cheater), caught(check), move |rng| {
+            noticed(cheater, what, built, lies(), rng)
         });
     }
     for (built, variant, story) in [
@@ -320,15 +307,7 @@ pub(super) fn add(all: &mut Catalogue) {
         ),
         (true, "opposite_label_of_built_programs", "A gate of each of two built programs computes NAND."),
     ] {
-        all.0.push(Attack {
-            protocol: PROTOCOL,
-            row: 14,
-            variant,
-            story,
-            cheater: Some(Garbler),
-            endings: vec![(Ending::Recovered, 1.0)],
-            trials: CERTAIN,
-            play: Box::new(move |rng| recovered(built, rng)),
-        });
+        let recovers = certain(Ending::Recovered);
+        let _ = all.played((14, variant), story, Some(Garbler), recovers, move |rng| recovered(built, rng));
     }
 }

@@ -1,10 +1,14 @@
-//! Hooks by which tests and the adversary alter a party's state before the party uses it, so that the rest of
-//! the run is consistent with the lie. A normal build has none of them.
+//! The points at which tests and the adversary may change a party's state, by
+//! [hooks](brickwork_primitives::hooks).
 
-#[cfg(any(test, feature = "adversary"))]
-pub use cheating::Hooks;
-#[cfg(not(any(test, feature = "adversary")))]
-pub(super) use honest::Hooks;
+use brickwork_base::label::Delta;
+use brickwork_primitives::hooks;
+use bytemuck::TransparentWrapper as _;
+
+use crate::layout::Forced;
+
+/// The hooks of this protocol.
+pub type Hooks = hooks::Hooks<Point, Forced>;
 
 /// A point of the protocol at which state can be altered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,109 +50,13 @@ pub enum Point {
     OutputMasks,
 }
 
-#[cfg(not(any(test, feature = "adversary")))]
-mod honest {
-    use super::Point;
-    use crate::layout::Forced;
-    use brickwork_base::Party;
-    use brickwork_base::label::Delta;
-    use brickwork_primitives::ot::base::SeriesKeys;
-
-    /// The hooks of a normal build: none.
-    pub struct Hooks;
-
-    impl Hooks {
-        pub fn none() -> Self {
-            Hooks
-        }
-
-        #[inline(always)]
-        pub fn forced(&self) -> Forced {
-            Forced::default()
-        }
-
-        #[inline(always)]
-        pub fn look_away(&self) -> bool {
-            false
-        }
-
-        #[inline(always)]
-        pub fn dealt(&self, _: Party, _: &[u8]) -> Option<SeriesKeys> {
-            None
-        }
-
-        #[inline(always)]
-        pub fn offset(&mut self, _: Point, drawn: Delta) -> Delta {
-            drawn
-        }
-
-        #[inline(always)]
-        pub fn alter<T>(&mut self, _: Point, _: &mut [T]) {}
+/// Returns the offset that a series uses, altered or not.
+pub fn offset(hooks: &mut Hooks, point: Point, drawn: Delta) -> Delta {
+    if !hooks.is_lying() {
+        return drawn;
     }
-}
-
-#[cfg(any(test, feature = "adversary"))]
-mod cheating {
-    use super::Point;
-    use crate::layout::Forced;
-    use crate::parameters::{Sizes, StatisticalLengths, TriplePool};
-    use brickwork_base::Party;
-    use brickwork_base::label::Delta;
-    use brickwork_harness::dealt;
-    use brickwork_primitives::ot::base::SeriesKeys;
-    use bytemuck::TransparentWrapper;
-
-    type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send>;
-
-    /// The lies of a cheater, and the settings of a test.
-    #[derive(Default)]
-    pub struct Hooks {
-        /// Alters the bytes of a party's state at a point.
-        pub alter: Option<StateHook>,
-        /// Lengths for the tests, short enough that cheating succeeds often. Both parties must have the same
-        /// lengths, and the same values below.
-        pub level: Option<StatisticalLengths>,
-        /// The pool of each lot, instead of a safe one.
-        pub pool: Option<TriplePool>,
-        /// Sizes of lots, parts and portions, instead of the usual ones.
-        pub sizes: Option<Sizes>,
-        /// True if the cheater ignores failed checks of its own, which its lies may cause.
-        pub looks_away: bool,
-        /// A seed that gives both parties the keys of base OTs, which saves time in thousands of runs.
-        pub dealer: Option<[u8; 32]>,
-    }
-
-    impl Hooks {
-        pub(crate) fn none() -> Self {
-            Hooks::default()
-        }
-
-        pub(crate) fn forced(&self) -> Forced {
-            Forced { level: self.level, pool: self.pool, sizes: self.sizes }
-        }
-
-        pub(crate) fn look_away(&self) -> bool {
-            self.looks_away
-        }
-
-        /// Returns this party's keys of both OT series, if there is a dealer. `choices` are the party's
-        /// choice bits; the peer has as many.
-        pub(crate) fn dealt(&self, role: Party, choices: &[u8]) -> Option<SeriesKeys> {
-            Some(dealt(self.dealer.as_ref()?, role, choices.len(), choices))
-        }
-
-        /// Returns the offset that a series uses, after the hook.
-        pub(crate) fn offset(&mut self, point: Point, drawn: Delta) -> Delta {
-            let mut bits = [drawn.bits()];
-            self.alter(point, &mut bits);
-            // Only an offset that is wrapped directly can end in 0.
-            Delta::wrap(bits[0])
-        }
-
-        pub(crate) fn alter<T: bytemuck::Pod>(&mut self, point: Point, data: &mut [T]) {
-            if let Some(alter) = &mut self.alter {
-                alter(point, bytemuck::cast_slice_mut(data));
-            }
-        }
-    }
+    let mut bits = [drawn.bits()];
+    hooks.alter(point, &mut bits);
+    // Only a wrapped offset can end in 0.
+    Delta::wrap(bits[0])
 }

@@ -174,10 +174,15 @@ pub(super) struct MakingPlan {
 
 /// Sizes that a test uses in place of secure ones. The bound is not checked for them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Forced {
+pub struct Forced {
+    /// The lengths.
     pub level: Option<StatisticalLengths>,
+    /// The pool of each lot.
     pub pool: Option<TriplePool>,
+    /// Sizes of lots, parts and portions.
     pub sizes: Option<Sizes>,
+    /// True if the cheater ignores its own failed checks, which its lies may cause.
+    pub looks_away: bool,
 }
 
 impl Forced {

@@ -137,7 +137,8 @@ fn garbler_with(
 ) -> Result<Report, Error> {
     let layout = Layout::new(&job.program)?;
     layout.takes(Party::Garbler, input)?;
-    let making = MakingPlan::forced(&layout, job.security, cot, &hooks.forced())?;
+    let making =
+        MakingPlan::forced(&layout, job.security, cot, &hooks.settings().copied().unwrap_or_default())?;
     let run = Metered::new::<Authenticated>(channel, Party::Garbler, observer);
     let mut member = set_up(run, job, &making, hooks)?;
     let mut made = role::all(&mut member, &layout, &making, job.table_memory)?; // 1 to 7
@@ -169,7 +170,8 @@ fn evaluator_with(
 ) -> Result<Report, Error> {
     let layout = Layout::new(&job.program)?;
     layout.takes(Party::Evaluator, input)?;
-    let making = MakingPlan::forced(&layout, job.security, cot, &hooks.forced())?;
+    let making =
+        MakingPlan::forced(&layout, job.security, cot, &hooks.settings().copied().unwrap_or_default())?;
     let run = Metered::new::<Authenticated>(channel, Party::Evaluator, observer);
     let mut member = set_up(run, job, &making, hooks)?;
     let mut made = role::all(&mut member, &layout, &making, job.table_memory)?; // 1 to 7

@@ -140,7 +140,7 @@ fn begin<C: Role>(
     request: &Request,
     hooks: Hooks,
 ) -> Result<Standing<C>, Error> {
-    let forced = hooks.forced();
+    let forced = hooks.settings().copied().unwrap_or_default();
     let level = forced.level_of(terms.security.whole()?)?;
     let steps = request.steps(level, &forced)?;
     let digests = Digests { stock: true, program: Filling::digest_of(&steps, cot), parameters: [0; 32] };

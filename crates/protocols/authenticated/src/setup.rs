@@ -14,7 +14,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::cheat::Cheat;
 use crate::hash::{HashNumber, PLACES};
-use crate::hooks::{Hooks, Point};
+use crate::hooks::{Hooks, Point, offset};
 use crate::keep::{Computed, KeptWires, StepValues};
 use crate::layout::Layout;
 use crate::parameters::StatisticalLengths;
@@ -75,7 +75,11 @@ impl SessionState {
     /// # Errors
     /// [`Error::Peer`] with this cheat if the check fails.
     pub fn require(&self, holds: impl Into<bool>, cheat: Cheat) -> Result<(), Error> {
-        if holds.into() || self.hooks.look_away() { Ok(()) } else { Err(cheat.into()) }
+        if holds.into() || self.hooks.settings().is_some_and(|forced| forced.looks_away) {
+            Ok(())
+        } else {
+            Err(cheat.into())
+        }
     }
 
     /// Keeps the outputs of a step that no party learns. `wires` has all wires of the step.
@@ -120,7 +124,7 @@ fn base_ots(
 ) -> Result<(SeriesKeys, SessionId), Error> {
     let role = run.role;
     let greeting = Greeting::send::<Authenticated>(&mut run.channel, role, terms, digests)?;
-    if let Some(keys) = hooks.dealt(role, choices) {
+    if let Some(keys) = hooks.dealt(role, choices.len(), choices) {
         run.channel.flush()?;
         return Ok((keys, run.answer(greeting)?.session));
     }
@@ -149,7 +153,7 @@ pub(super) fn member(
 ) -> Result<SessionState, Error> {
     run.phase("setup");
     let mut rng = Rng::new("brickwork authenticated components")?;
-    let offset = Zeroizing::new(hooks.offset(Point::Offset, rng.delta()));
+    let offset = Zeroizing::new(offset(&mut hooks, Point::Offset, rng.delta()));
     let choices: Zeroizing<Vec<u8>> =
         Zeroizing::new((0..BASE_OTS).map(|i| (offset.bits() >> i) as u8 & 1).collect());
     let (keys, id) = base_ots(&mut run, &hooks, terms, digests, &choices)?;

@@ -6,17 +6,13 @@ use std::sync::Arc;
 use super::*;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork_harness::random_inputs;
 use brickwork_protocol::Unobserved;
 use brickwork_wire::memory_pair;
 
 fn job(program: &Arc<Program>, security: u32) -> AgreedJob {
     let identities = [[1; 32], [2; 32]];
     AgreedJob::new(program.clone(), security, identities)
-}
-
-pub(super) fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
-    [Party::Garbler, Party::Evaluator]
-        .map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect())
 }
 
 /// Makes a component of random gates without constant operands.

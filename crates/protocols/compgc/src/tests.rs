@@ -8,6 +8,7 @@ use super::*;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork_harness::random_inputs;
 use brickwork_primitives::Labels;
 use brickwork_protocol::Unobserved;
 use brickwork_wire::{Tag, memory_pair};
@@ -15,11 +16,6 @@ use brickwork_wire::{Tag, memory_pair};
 fn job(program: &Arc<Program>) -> AgreedJob {
     let identities = [[1; 32], [2; 32]];
     AgreedJob::new(program.clone(), 40, identities)
-}
-
-fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
-    [Party::Garbler, Party::Evaluator]
-        .map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect())
 }
 
 /// Makes a component of random gates whose ports have these widths.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::hooks::{Hooks, Point};
+use super::hooks::{self, Hooks, Point};
 use brickwork_base::Error;
 use brickwork_base::pool;
 use brickwork_protocol::Metered;
@@ -35,7 +35,7 @@ pub(super) fn send_list<T: bytemuck::Pod + Send>(
     mut make: impl FnMut(Range<usize>) -> Result<Vec<T>, Error>,
     mut sent: impl FnMut(&[T]),
 ) -> Result<(), Error> {
-    let step = hooks.step(step, count);
+    let step = hooks::step(hooks, step, count);
     let mut message = run.channel.message(tag);
     for first in (0..count.max(1)).step_by(step) {
         let mut chunk = make(first..count.min(first + step))?;

@@ -1,10 +1,34 @@
-//! Hooks by which tests and the adversary alter a party's state before the party uses it, so that the rest of
-//! the run is consistent with the lie. A normal build has none of them.
+//! The points at which tests and the adversary may change a party's state, by
+//! [hooks](brickwork_primitives::hooks).
 
-#[cfg(any(test, feature = "adversary"))]
-pub use cheating::{Hooks, StateHook, TableHook};
-#[cfg(not(any(test, feature = "adversary")))]
-pub(super) use honest::Hooks;
+use brickwork_primitives::hooks;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use brickwork_base::Error;
+use brickwork_primitives::garbling::TableSink;
+use brickwork_store::Ranges;
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::Parameters;
+
+/// The hooks of this protocol.
+pub type Hooks = hooks::Hooks<Point, Forced>;
+
+/// The settings of a test.
+#[derive(Clone, Default)]
+pub struct Forced {
+    /// Parameters that are not secure, so that cheats often succeed and a test can count them.
+    pub parameters: Option<Parameters>,
+    /// Replaces the ranges of a log entry.
+    pub ranges: Option<Arc<dyn Fn(Ranges) -> Ranges + Send + Sync>>,
+}
+
+impl From<Parameters> for Forced {
+    fn from(parameters: Parameters) -> Self {
+        Forced { parameters: Some(parameters), ..Forced::default() }
+    }
+}
 
 /// A point of the protocol at which state can be altered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +47,9 @@ pub enum Point {
     GarbledOffsets(usize),
     /// Garbler: the output wires of a component's copies before commitment; labels, `[copy][wire]`.
     CommittedOutputs(usize),
+    /// Garbler: tables of a component, before they are hashed and when they are sent. The numbers are the
+    /// component, the copy in its batch, and the offset of the bytes in the copy's tables.
+    CopyTables(usize, usize, usize),
     /// Garbler: the hashes of a component's tables. 32 bytes per copy.
     TableHashes(usize),
     /// Garbler: the openings of a component's checked copies: offsets, then inputs. Labels.
@@ -83,211 +110,96 @@ pub enum Point {
     OutputLabels,
 }
 
-#[cfg(not(any(test, feature = "adversary")))]
-mod honest {
-    use std::borrow::Cow;
+/// Returns the ranges that a session continues with, replaced or not.
+pub fn ranges(hooks: &Hooks, ranges: Ranges) -> Ranges {
+    match hooks.settings().and_then(|forced| forced.ranges.as_ref()) {
+        Some(other) => other(ranges),
+        None => ranges,
+    }
+}
 
-    use super::Point;
-    use crate::Parameters;
-    use brickwork_circuit::Party;
-    use brickwork_primitives::ot::base::SeriesKeys;
-    use brickwork_store::Ranges;
+/// Returns the parameters of a test.
+pub fn parameters(hooks: &Hooks) -> Option<&Parameters> {
+    hooks.settings()?.parameters.as_ref()
+}
 
-    /// The hooks of a normal build, which alter nothing.
-    pub struct Hooks;
+/// Returns data as the hooks alter it.
+pub fn altered<'a, T: bytemuck::Pod + Zeroize>(
+    hooks: &mut Hooks,
+    point: Point,
+    data: &'a [T],
+) -> Data<'a, T> {
+    if !hooks.is_lying() {
+        return Data::AsItIs(data);
+    }
+    let mut data = Zeroizing::new(data.to_vec());
+    hooks.alter(point, &mut data);
+    Data::Altered(data)
+}
 
-    impl Hooks {
-        pub fn none() -> Self {
-            Hooks
-        }
+/// Returns how many items of a list are made at a time: `step`, or all `count` for a cheater, who alters
+/// whole lists.
+pub fn step(hooks: &Hooks, step: usize, count: usize) -> usize {
+    if hooks.is_lying() { count } else { step }.max(1)
+}
 
-        #[inline(always)]
-        pub fn parameters(&self) -> Option<&Parameters> {
-            None
-        }
+/// Passes tables on to a sink, as the hooks alter them.
+pub fn tables<S>(hooks: &Hooks, component: usize, copies: &[u32], sink: S) -> Altered<S> {
+    let copies = if hooks.is_lying() { copies.iter().map(|&copy| (copy, 0)).collect() } else { Vec::new() };
+    Altered { hooks: hooks.clone(), component, copies, sink }
+}
 
-        #[inline(always)]
-        pub fn dealt(&self, _: Party, _: usize, _: &[u8]) -> Option<SeriesKeys> {
-            None
-        }
+/// Data that a hook may have altered.
+pub enum Data<'a, T: Zeroize> {
+    AsItIs(&'a [T]),
+    Altered(Zeroizing<Vec<T>>),
+}
 
-        #[inline(always)]
-        pub fn ranges(&mut self, ranges: Ranges) -> Ranges {
-            ranges
-        }
-
-        /// Returns how many items of a list are made at a time: `step`.
-        #[inline(always)]
-        pub fn step(&self, step: usize, _: usize) -> usize {
-            step.max(1)
-        }
-
-        #[inline(always)]
-        pub fn alter<T>(&mut self, _: Point, _: &mut [T]) {}
-
-        #[inline(always)]
-        pub fn altered<'a, T: Clone>(&mut self, _: Point, data: &'a [T]) -> Cow<'a, [T]> {
-            Cow::Borrowed(data)
-        }
-
-        #[inline(always)]
-        pub fn tables<S>(&self, _: usize, _: &[u32], sink: S) -> S {
-            sink
+impl<T: Zeroize> Deref for Data<'_, T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        match self {
+            Data::AsItIs(data) => data,
+            Data::Altered(data) => data,
         }
     }
 }
 
-#[cfg(any(test, feature = "adversary"))]
-mod cheating {
-    use std::ops::{Deref, DerefMut};
+/// A sink that passes on altered tables.
+pub struct Altered<S> {
+    hooks: Hooks,
+    component: usize,
+    /// The copies, with the number of bytes of each so far; empty without hooks.
+    copies: Vec<(u32, usize)>,
+    sink: S,
+}
 
-    use zeroize::{Zeroize, Zeroizing};
+impl<S> Deref for Altered<S> {
+    type Target = S;
+    fn deref(&self) -> &S {
+        &self.sink
+    }
+}
 
-    use super::Point;
-    use crate::Parameters;
-    use brickwork_base::Error;
-    use brickwork_circuit::Party;
-    use brickwork_harness::dealt;
-    use brickwork_primitives::garbling::TableSink;
-    use brickwork_primitives::ot::base::SeriesKeys;
-    use brickwork_store::Ranges;
+impl<S> DerefMut for Altered<S> {
+    fn deref_mut(&mut self) -> &mut S {
+        &mut self.sink
+    }
+}
 
-    /// Alters the bytes of a party's state at a point.
-    pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send + Sync>;
-
-    /// Alters tables as they are garbled. The arguments are the component, the copy's number in its batch,
-    /// the offset of the bytes, and the bytes.
-    pub type TableHook = Box<dyn Fn(usize, usize, usize, &mut [u8]) + Send + Sync>;
-
-    /// Replaces the ranges of a log entry.
-    pub type RangesHook = Box<dyn FnMut(Ranges) -> Ranges + Send + Sync>;
-
-    /// The lies of a cheater, and the settings of a test.
-    #[derive(Default)]
-    pub struct Hooks {
-        /// Alters the bytes of a party's state at a point.
-        pub alter: Option<StateHook>,
-        /// Alters tables before they are hashed and when they are sent.
-        pub tables: Option<TableHook>,
-        /// Parameters that are not secure, so that cheats often succeed and a test can count them.
-        pub parameters: Option<Parameters>,
-        /// A seed that gives both parties the keys of base OTs, which saves time in thousands of runs.
-        pub dealer: Option<[u8; 32]>,
-        /// Replaces the ranges of a log entry.
-        pub ranges: Option<RangesHook>,
+impl<S: TableSink> TableSink for Altered<S> {
+    fn tables(&mut self, copy: usize, bytes: &[u8]) -> Result<(), Error> {
+        let Some((number, done)) = self.copies.get_mut(copy) else { return self.sink.tables(copy, bytes) };
+        let mut altered = bytes.to_vec();
+        self.hooks.alter(Point::CopyTables(self.component, *number as usize, *done), &mut altered);
+        *done += bytes.len();
+        self.sink.tables(copy, &altered)
     }
 
-    impl Hooks {
-        pub(crate) fn none() -> Self {
-            Hooks::default()
-        }
-
-        /// Returns the ranges that a session continues with, replaced or not.
-        pub(crate) fn ranges(&mut self, ranges: Ranges) -> Ranges {
-            match &mut self.ranges {
-                Some(other) => other(ranges),
-                None => ranges,
-            }
-        }
-
-        pub(crate) fn parameters(&self) -> Option<&Parameters> {
-            self.parameters.as_ref()
-        }
-
-        /// Returns the keys of the OTs that `role` sends, and of those that it receives, if there is a
-        /// dealer.
-        pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<SeriesKeys> {
-            Some(dealt(self.dealer.as_ref()?, role, send, choices))
-        }
-
-        pub(crate) fn altered<'a, T: bytemuck::Pod + Zeroize>(
-            &mut self,
-            point: Point,
-            data: &'a [T],
-        ) -> Data<'a, T> {
-            if self.alter.is_none() {
-                return Data::AsItIs(data);
-            }
-            let mut data = Zeroizing::new(data.to_vec());
-            self.alter(point, &mut data);
-            Data::Altered(data)
-        }
-
-        /// Returns how many items of a list are made at a time: `step`, or all `count` for a cheater, who
-        /// alters whole lists.
-        pub(crate) fn step(&self, step: usize, count: usize) -> usize {
-            if self.alter.is_some() { count } else { step }.max(1)
-        }
-
-        pub(crate) fn alter<T: bytemuck::Pod>(&mut self, point: Point, data: &mut [T]) {
-            if let Some(alter) = &mut self.alter {
-                alter(point, bytemuck::cast_slice_mut(data));
-            }
-        }
-
-        pub(crate) fn tables<S>(&self, component: usize, copies: &[u32], sink: S) -> Altered<'_, S> {
-            Altered {
-                hook: self.tables.as_ref(),
-                component,
-                copies: copies.to_vec(),
-                offsets: vec![0; copies.len()],
-                sink,
-            }
-        }
-    }
-
-    /// Data that a hook may have altered.
-    pub enum Data<'a, T: Zeroize> {
-        AsItIs(&'a [T]),
-        Altered(Zeroizing<Vec<T>>),
-    }
-
-    impl<T: Zeroize> Deref for Data<'_, T> {
-        type Target = [T];
-        fn deref(&self) -> &[T] {
-            match self {
-                Data::AsItIs(data) => data,
-                Data::Altered(data) => data,
-            }
-        }
-    }
-
-    /// A sink that passes on altered tables.
-    pub struct Altered<'a, S> {
-        hook: Option<&'a TableHook>,
-        component: usize,
-        copies: Vec<u32>,
-        offsets: Vec<usize>,
-        sink: S,
-    }
-
-    impl<S> Deref for Altered<'_, S> {
-        type Target = S;
-        fn deref(&self) -> &S {
-            &self.sink
-        }
-    }
-
-    impl<S> DerefMut for Altered<'_, S> {
-        fn deref_mut(&mut self) -> &mut S {
-            &mut self.sink
-        }
-    }
-
-    impl<S: TableSink> TableSink for Altered<'_, S> {
-        fn tables(&mut self, copy: usize, bytes: &[u8]) -> Result<(), Error> {
-            let Some(hook) = self.hook else { return self.sink.tables(copy, bytes) };
-            let mut altered = bytes.to_vec();
-            hook(self.component, self.copies[copy] as usize, self.offsets[copy], &mut altered);
-            self.offsets[copy] += bytes.len();
-            self.sink.tables(copy, &altered)
-        }
-
-        fn section(&mut self, copies: &[usize], tables: &[&[u8]]) -> Result<(), Error> {
-            match self.hook {
-                Some(_) => copies.iter().zip(tables).try_for_each(|(&copy, bytes)| self.tables(copy, bytes)),
-                None => self.sink.section(copies, tables),
-            }
+    fn section(&mut self, copies: &[usize], tables: &[&[u8]]) -> Result<(), Error> {
+        match self.copies.is_empty() {
+            true => self.sink.section(copies, tables),
+            false => copies.iter().zip(tables).try_for_each(|(&copy, bytes)| self.tables(copy, bytes)),
         }
     }
 }

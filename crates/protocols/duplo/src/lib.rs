@@ -218,8 +218,8 @@ pub(crate) fn evaluator_with<C: commit::CommitmentScheme>(
 ) -> Result<Report, Error> {
     Step::from(&job.program).check_input(Party::Evaluator, input)?;
     let terms = job.terms();
-    let binding =
-        hooks.parameters().map_or(ot_binding(job.security.into()), |unsafe_ones| unsafe_ones.ot_binding);
+    let binding = hooks::parameters(&hooks)
+        .map_or(ot_binding(job.security.into()), |unsafe_ones| unsafe_ones.ot_binding);
     let (run, request) = (
         Metered::new::<Duplo>(channel, Party::Evaluator, observer),
         SetupRequest::open(&job.program, binding, &terms),

@@ -18,6 +18,7 @@
 //!
 //! The next proof of other claims also covers these claims.
 
+use super::hooks;
 use super::input_ots::{EvaluatorInputOts, GarblerInputOts};
 use super::party::EvaluatorCore;
 use super::{Cheat, Error, Garbler, Point, msg};
@@ -65,7 +66,11 @@ impl GarblerRandomCots {
         let Garbler { run, sender, hooks, .. } = party;
         let first = sender.next_row();
         let mut committed = sender.begin_row(self.labels.len())?;
-        sender.push(&mut run.channel, &mut committed, &hooks.altered(Point::OtLabels, &self.labels))?;
+        sender.push(
+            &mut run.channel,
+            &mut committed,
+            &hooks::altered(hooks, Point::OtLabels, &self.labels),
+        )?;
         let committed = sender.finish(committed);
         let at = Places::begin([first, sender.next_row()]);
         let wires = sender.row(&mut run.channel, self.labels.len() - self.binding, Lsb::Random)?;
@@ -87,7 +92,7 @@ impl GarblerCommittedOts {
         let GarblerCommittedOts { at, committed, wires, cots: GarblerRandomCots { labels, binding } } = self;
         let count = labels.len() - binding;
         let message = run.channel.receive(msg::OT_BINDING, RevealedCombinations::bytes(binding))?;
-        let delta_ot = Delta::new(hooks.altered(Point::OtOffset, &ot.values)[0].bits());
+        let delta_ot = Delta::new(hooks::altered(hooks, Point::OtOffset, &ot.values)[0].bits());
         let revealed =
             RevealedCombinations::checked(&message, &labels, delta_ot, committed.shares(), binding)
                 .ok_or(Cheat::OtBinding)?;

@@ -34,7 +34,7 @@ use super::batch::{EvaluatorBatch, Shape};
 use super::challenge::{Assignment, BatchSizes, Challenge, pair};
 use super::chunked::{IN_HAND, ITEMS_A_TASK, each_of, send_list};
 use super::claims;
-use super::hooks::Hooks;
+use super::hooks::{self, Hooks};
 use super::items::Origin;
 use super::party::EvaluatorCore;
 use super::preprocess;
@@ -145,7 +145,7 @@ pub(super) fn garbler_commits<C: commit::CommitmentScheme>(
     let mut make = |(kind, origin): (AuthenticatorKind, Origin)| -> Result<GarblerKeyAuthenticators, Error> {
         let (count, hasher) =
             (origin.bucketing.copies() as usize, Hasher::new(session, kind).after(first_index));
-        let step = hooks.step(IN_HAND, count);
+        let step = hooks::step(hooks, IN_HAND, count);
         let first = sender.next_row();
         let offsets = match kind {
             AuthenticatorKind::Plain => CommitmentRow::default(),
@@ -193,7 +193,7 @@ pub(super) fn garbler_commits<C: commit::CommitmentScheme>(
             let places = first..count.min(first + step);
             read(&wires, places.clone(), &mut values)?;
             let deltas = made_with(hooks, places.clone())?;
-            let values = hooks.altered(hashed, &values.1);
+            let values = hooks::altered(hooks, hashed, &values.1);
             let wire = |i: usize| GarblerWire { value: values[i], delta: deltas[i] };
             let mut authenticators =
                 hasher.authenticators(places.len(), |i| ((first + i) as u64, wire(i).base(), wire(i).delta));

@@ -28,6 +28,7 @@ use super::batch::{EvaluatorBatch, GarblerBatch, Shape};
 use super::challenge::{Assignment, BatchSizes, Challenge};
 use super::chunked::{IN_HAND, ITEMS_A_TASK, each_of, send_list};
 use super::claims;
+use super::hooks;
 use super::items::Origin;
 use super::party::EvaluatorCore;
 use super::request::Request;
@@ -207,21 +208,22 @@ pub(super) fn garbler_commits<C: commit::CommitmentScheme>(
         let committed = offsets.values()?;
         let schedule = Schedule::new(circuit);
         let keys = GarblingKeys::new(rng.block(), copies, circuit.and_gates());
-        let deltas = offsets_of(&hooks.altered(Point::GarbledOffsets(id), &committed))
+        let deltas = offsets_of(&hooks::altered(hooks, Point::GarbledOffsets(id), &committed))
             .expect("the scheme has set the lowest bit of each offset");
         drop(committed);
         let mut hashes = Vec::with_capacity(SEED_BYTES + copies * TABLE_HASH_BYTES);
         hashes.extend_from_slice(&keys.start().to_le_bytes());
         let mut outputs = sender.begin_row(copies * shape.outputs)?;
         let turn = TURNS_A_TASK * COPIES_A_TASK * 4 * pool::threads();
-        let step = hooks.step(turn.max(IN_HAND / shape.outputs), copies);
+        let step = hooks::step(hooks, turn.max(IN_HAND / shape.outputs), copies);
         for start in (0..copies).step_by(step) {
             let indices: Vec<u32> = (start as u32..copies.min(start + step) as u32).collect();
             let input = |range: Range<usize>, values: &mut [Label]| {
                 inputs.fill((start + range.start) * shape.inputs, values)
             };
-            let sink =
-                |here, copies: &[u32]| hooks.tables(id, copies, HashTables::new(here, shape.table_bytes));
+            let sink = |here, copies: &[u32]| {
+                hooks::tables(hooks, id, copies, HashTables::new(here, shape.table_bytes))
+            };
             let deltas = &deltas[start..start + indices.len()];
             let (mut values, made) =
                 garble_copies(&schedule, &keys, &indices, deltas, shape, input, sink, |sink| sink.finish())?;
@@ -418,7 +420,8 @@ impl GarblerCopies {
                 // Allocating memory takes longer than writing to it, so used buffers are kept.
                 let mut bytes = spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
                 bytes.resize(here * shape.table_bytes, 0);
-                hooks.tables(
+                hooks::tables(
+                    hooks,
                     id,
                     copies,
                     InOrder { bytes, table_bytes: shape.table_bytes, filled: vec![0; here] },
@@ -737,7 +740,7 @@ mod tests {
             });
             let observer = Box::new(Unobserved);
             let run = Metered::new::<Duplo>(right, Party::Evaluator, observer);
-            let hooks = Hooks { alter: Some(Box::new(challenge)), ..Hooks::none() };
+            let hooks = Hooks::lying(challenge);
             let evaluator = Evaluator::set_up(run, &terms, hooks)
                 .and_then(|mut party| party.fill_agreed(&request, parameters).map(drop));
             (garbler.join().unwrap(), evaluator)

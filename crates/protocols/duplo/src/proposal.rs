@@ -14,6 +14,7 @@
 
 use std::sync::Arc;
 
+use super::hooks;
 use super::msg::{DECOMPOSITION, PROPOSAL};
 use super::{Cheat, Error, Hooks, Parameters};
 use brickwork_base::digest::Digest;
@@ -113,7 +114,7 @@ impl Proposal {
         run.phase("setup");
         let others = || Error::Mismatch("the two parties have different cut-and-choose parameters".into());
         let proposal = run.channel.receive(PROPOSAL, Parameters::proposal_bytes(&program))?;
-        let parameters = match hooks.parameters() {
+        let parameters = match hooks::parameters(hooks) {
             Some(unsafe_ones) if unsafe_ones.proposal() == proposal => unsafe_ones.clone(),
             Some(_) => return Err(others()),
             None => Parameters::proposed(&program, job.security, &proposal)?,

@@ -19,6 +19,7 @@
 
 use zeroize::Zeroizing;
 
+use super::hooks;
 use super::instance::{CotReceiver, CotSender};
 use super::memory::openings_memory;
 use super::ots::{self, EvaluatorRandomCots, GarblerRandomCots};
@@ -157,7 +158,7 @@ pub(super) fn garbler<C: commit::CommitmentScheme>(
     run.phase("setup");
     let mut rng = Rng::new("brickwork garbler")?;
     let delta_ot = rng.delta();
-    let in_ots = Delta::new(hooks.altered(Point::OtOffset, &[delta_ot.label()])[0].bits());
+    let in_ots = Delta::new(hooks::altered(&mut hooks, Point::OtOffset, &[delta_ot.label()])[0].bits());
     let choices: Zeroizing<Vec<u8>> =
         Zeroizing::new((0..BASE_OTS).map(|i| (in_ots.bits() >> i) as u8 & 1).collect());
     let greeting =
@@ -182,8 +183,10 @@ pub(super) fn garbler<C: commit::CommitmentScheme>(
     run.phase("setup");
     let mut ka = sender.commit_random(&mut run.channel, 1, Lsb::One)?;
     hooks.alter(Point::KaOffset, &mut ka.values);
-    let ot =
-        sender.commit(&mut run.channel, &hooks.altered(Point::CommittedOtOffset, &[delta_ot.label()]))?;
+    let ot = sender.commit(
+        &mut run.channel,
+        &hooks::altered(&mut hooks, Point::CommittedOtOffset, &[delta_ot.label()]),
+    )?;
     run.channel.send(msg::OT_DELTA_DIFFERENCE, &(ka.values[0] ^ ot.values[0]).to_bytes())?;
     let garbler = Garbler {
         run,

@@ -325,7 +325,7 @@ mod tests {
     use std::ops::Range;
 
     use super::*;
-    use crate::adversary::harness::{Case, component, pair, small};
+    use crate::adversary::harness::{component, pair, run_of, small};
     use crate::steps::garbler_wires;
     use crate::tests::sessions::both;
     use brickwork_circuit::{Port, ProgramBuilder, Recipient, Type};
@@ -462,7 +462,7 @@ mod tests {
 
         let mut parameters = small(&program, [3, 4], [3, 6], [3, 4]);
         parameters.components[0] = Bucketing { slots: 0, bucket: 1, opened: 0 };
-        Case::new(&program, parameters).run().survived();
+        run_of(&program, parameters).run().survived();
 
         let request = Request::of(&program);
         let (garbled, evaluated) = both(

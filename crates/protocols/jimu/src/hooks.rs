@@ -1,11 +1,12 @@
-//! The hooks of a cheater. Tests and the adversary run the real parties, and change a party's state before
-//! the party uses it, so that the rest of the run is consistent with the lie. In a normal build the hooks do
-//! nothing.
+//! The points at which tests and the adversary may change a party's state, by
+//! [hooks](brickwork_primitives::hooks).
 
-#[cfg(any(test, feature = "adversary"))]
-pub use cheating::{Hooks, StateHook};
-#[cfg(not(any(test, feature = "adversary")))]
-pub(super) use honest::Hooks;
+use brickwork_primitives::hooks;
+
+use crate::parameters::Sizes;
+
+/// The hooks of this protocol.
+pub type Hooks = hooks::Hooks<Point, Sizes>;
 
 /// A point of the protocol at which a hook can change state. The state of the listed party is given as bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,80 +53,4 @@ pub enum Point {
     Challenge,
     /// Evaluator: the compressed labels of the garbler's outputs, 16 bytes each.
     OutputLabels,
-}
-
-#[cfg(not(any(test, feature = "adversary")))]
-mod honest {
-    use super::Point;
-    use crate::parameters::Sizes;
-    use brickwork_base::Party;
-    use brickwork_primitives::ot::base::SeriesKeys;
-
-    /// Hooks without effect, for normal builds.
-    pub struct Hooks;
-
-    impl Hooks {
-        pub fn none() -> Self {
-            Hooks
-        }
-
-        #[inline(always)]
-        pub fn sizes(&self) -> Option<Sizes> {
-            None
-        }
-
-        #[inline(always)]
-        pub fn dealt(&self, _: Party, _: usize, _: &[u8]) -> Option<SeriesKeys> {
-            None
-        }
-
-        #[inline(always)]
-        pub fn alter<T>(&mut self, _: Point, _: &mut [T]) {}
-    }
-}
-
-#[cfg(any(test, feature = "adversary"))]
-mod cheating {
-    use super::Point;
-    use crate::parameters::Sizes;
-    use brickwork_base::Party;
-    use brickwork_harness::dealt;
-    use brickwork_primitives::ot::base::SeriesKeys;
-
-    /// Changes the bytes of a party's state at a point.
-    pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send>;
-
-    /// The lies of a cheater.
-    #[derive(Default)]
-    pub struct Hooks {
-        /// Changes the bytes of a party's state.
-        pub alter: Option<StateHook>,
-        /// Sizes to use in place of secure ones, so that cheats succeed often enough to be counted. Both
-        /// parties must use the same sizes.
-        pub sizes: Option<Sizes>,
-        /// Deals the keys of the base OTs to both parties instead of running the base OTs. This saves time,
-        /// because tests make thousands of runs.
-        pub dealer: Option<[u8; 32]>,
-    }
-
-    impl Hooks {
-        pub(crate) fn none() -> Self {
-            Hooks::default()
-        }
-
-        pub(crate) fn sizes(&self) -> Option<Sizes> {
-            self.sizes.clone()
-        }
-
-        /// Returns the keys that a party gets, if there is a dealer. The evaluator is the sender of the OTs.
-        pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<SeriesKeys> {
-            Some(dealt(self.dealer.as_ref()?, role, send, choices))
-        }
-
-        pub(crate) fn alter<T: bytemuck::Pod>(&mut self, point: Point, data: &mut [T]) {
-            if let Some(alter) = &mut self.alter {
-                alter(point, bytemuck::cast_slice_mut(data));
-            }
-        }
-    }
 }

@@ -130,7 +130,7 @@ fn garbler_with(
     observer: Box<dyn Observer>,
     hooks: Hooks,
 ) -> Result<Report, Error> {
-    let layout = Layout::new(&job.program, unit, job.security, hooks.sizes())?;
+    let layout = Layout::new(&job.program, unit, job.security, hooks.settings().cloned())?;
     layout.takes(Party::Garbler, input)?;
     let run = Metered::new::<Jimu>(channel, Party::Garbler, observer);
     let mut party = setup::garbler(run, &job.terms(), SetupTerms::run(&layout), hooks)?; // 1, 2, 3, 4
@@ -165,7 +165,7 @@ fn evaluator_with(
     observer: Box<dyn Observer>,
     hooks: Hooks,
 ) -> Result<Report, Error> {
-    let layout = Layout::new(&job.program, unit, job.security, hooks.sizes())?;
+    let layout = Layout::new(&job.program, unit, job.security, hooks.settings().cloned())?;
     layout.takes(Party::Evaluator, input)?;
     let run = Metered::new::<Jimu>(channel, Party::Evaluator, observer);
     let mut party = setup::evaluator(run, &job.terms(), SetupTerms::run(&layout), hooks)?; // 1, 2, 3, 4

@@ -393,7 +393,7 @@ mod tests {
                 choices[0] ^= 1;
             }
         };
-        let mut hooks = Hooks { alter: Some(Box::new(alter)), ..Hooks::none() };
+        let mut hooks = Hooks::lying(alter);
         thread::scope(|scope| {
             let evaluator = scope.spawn(|| {
                 let mut rng = Rng::replayable("test evaluator");

@@ -5,19 +5,18 @@
 use std::sync::Arc;
 
 use crate::assignment::{Assignment, colours};
-pub use crate::hooks::{Bucketings, Hooks, Point, StateHook};
+pub use crate::hooks::{Bucketings, Hooks, Point};
 use crate::layout::Layout;
 use crate::report::{Aside, Lego};
-use crate::{Parameters, Report, Stocked, evaluator_with, garbler_with, msg};
+use crate::{Cheat, Parameters, Report, Stocked, evaluator_with, garbler_with, msg};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
-use brickwork_base::{Error, Party};
+use brickwork_base::{self as base, Error, Party};
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
-pub use brickwork_harness::{Ending, PartyAction, SEED};
-use brickwork_harness::{Events, HonestActions, JudgedProtocol, play};
+use brickwork_harness::Rigged;
+pub use brickwork_harness::{Ending, PartyAction, SEED, random_inputs};
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_protocol::{AgreedJob, Terms, Unobserved};
+use brickwork_protocol::{AgreedJob, Observer, Terms, Unobserved};
 use brickwork_store::Store;
-use brickwork_testing::Replayable as _;
 use brickwork_wire::{Channel, Tag};
 
 /// Does the same as [`super::garbler`], with hooks. If the hooks contain cuts, the garbler proposes these.
@@ -54,7 +53,7 @@ pub fn stocked(
 fn proposal(job: &AgreedJob, hooks: &Hooks) -> Result<Parameters, Error> {
     let layout = Layout::new(&job.program)?;
     let (ands, wires) = (layout.ands as u64, layout.garbler as u64);
-    match hooks.cuts() {
+    match hooks.settings() {
         Some(cuts) => Parameters::of_bucketings(ands, wires, job.security, cuts),
         None => Parameters::choose(ands, wires, job.security),
     }
@@ -161,182 +160,47 @@ pub fn opened(slots: u32, [bucket, opened]: [u32; 2], each: usize) -> Vec<(usize
     items.iter().zip(asked.chunks(each)).map(|(&item, asked)| (item as usize, asked.to_vec())).collect()
 }
 
-type Alter = Box<dyn FnMut(&mut [u8]) + Send>;
-type Rewrite = Box<dyn FnMut(Tag, &mut Vec<u8>) + Send>;
-
-/// The cheats of one party, as functions that change its state or messages.
-#[derive(Default)]
-struct PartyLies {
-    input: Vec<bool>,
-    lies: Vec<(Point, Alter)>,
-    rewrites: Vec<Rewrite>,
-}
-
 /// A run with its cheats.
-pub struct Case {
-    jobs: [AgreedJob; 2],
-    cuts: [Option<Bucketings>; 2],
-    sides: [PartyLies; 2],
-    dealer: Option<[u8; 32]>,
-}
+pub type Case = brickwork_harness::Case<Lego>;
 
 /// The result of a run.
-pub type Outcome = brickwork_harness::JudgedRun<Lego>;
+pub type Outcome = brickwork_harness::Outcome<Lego>;
 
-impl JudgedProtocol for Lego {
+impl Rigged for Lego {
+    type Point = Point;
+    /// Without cuts, the parties use the secure ones.
+    type Settings = Option<Bucketings>;
+    type Forced = Bucketings;
+
     const OUTPUT_LABELS: Tag = msg::OUTPUT_LABELS;
+    const CHALLENGE: Option<Point> = Some(Point::Challenge);
+    const OFFSET: Point = Point::GateOffset;
 
     fn recovered(aside: &Aside) -> bool {
         aside.recovered
     }
-}
 
-/// Draws random inputs of both parties.
-pub fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
-    [Party::Garbler, Party::Evaluator]
-        .map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect())
-}
-
-impl Case {
-    /// Makes an honest run with random inputs. Without `cuts`, the parties use secure cuts.
-    pub fn new(program: &Arc<Program>, cuts: Option<Bucketings>, rng: &mut Rng) -> Case {
-        let job = || AgreedJob::new(program.clone(), 40, [[1; 32], [2; 32]]);
-        let sides = random_inputs(program, rng).map(|input| PartyLies { input, ..PartyLies::default() });
-        Case { jobs: [job(), job()], cuts: [cuts; 2], sides, dealer: None }
+    fn fails_last(cheat: base::Cheat) -> bool {
+        cheat == Cheat::ForgedOutput || cheat == Cheat::UnexpectedMessage
     }
 
-    /// Makes the evaluator draw a challenge that tests know ([`chosen`]).
-    pub fn known(self) -> Case {
-        self.lie(Party::Evaluator, Point::Challenge, |seeds| seeds.fill(SEED))
+    fn key(cuts: &Self::Settings) -> String {
+        format!("{cuts:?}")
     }
 
-    /// Lets a party change its state at a point of the protocol.
-    pub fn lie(mut self, party: Party, point: Point, alter: impl FnMut(&mut [u8]) + Send + 'static) -> Case {
-        self.sides[party as usize].lies.push((point, Box::new(alter)));
-        self
-    }
-
-    /// Changes a party's messages when it sends them.
-    pub fn tampers(mut self, party: Party, tamper: impl FnMut(Tag, &mut Vec<u8>) + Send + 'static) -> Case {
-        self.sides[party as usize].rewrites.push(Box::new(tamper));
-        self
-    }
-
-    /// Changes the `nth` message of a party with this tag.
-    pub fn sends(
-        self,
-        party: Party,
-        tag: Tag,
-        nth: usize,
-        mut rewrite: impl FnMut(&mut Vec<u8>) + Send + 'static,
-    ) -> Case {
-        let mut left = nth;
-        self.tampers(party, move |sent, bytes| {
-            if sent == tag {
-                if left == 0 {
-                    rewrite(bytes);
-                }
-                left = left.wrapping_sub(1);
-            }
-        })
-    }
-
-    /// Uses base OTs from lattices.
-    pub fn post_quantum(mut self) -> Case {
-        self.jobs.iter_mut().for_each(|job| job.post_quantum = true);
-        self
-    }
-
-    /// Uses these inputs instead of random ones.
-    pub fn inputs(mut self, x: &[bool], y: &[bool]) -> Case {
-        (self.sides[0].input, self.sides[1].input) = (x.to_vec(), y.to_vec());
-        self
-    }
-
-    /// Changes the job of one party, and the cuts that it uses.
-    pub fn wants(
-        mut self,
-        party: Party,
-        change: impl FnOnce(&mut AgreedJob, &mut Option<Bucketings>),
-    ) -> Case {
-        change(&mut self.jobs[party as usize], &mut self.cuts[party as usize]);
-        self
-    }
-
-    /// Gives each party this many threads.
-    pub fn threads(mut self, threads: usize) -> Case {
-        self.jobs.iter_mut().for_each(|job| job.threads = threads);
-        self
-    }
-
-    /// Deals the base OTs instead of running them. This saves time, because tests make thousands of runs.
-    pub fn dealt(mut self, rng: &mut Rng) -> Case {
-        let mut dealer = [0; 32];
-        rng.fill(&mut dealer);
-        self.dealer = Some(dealer);
-        self
-    }
-
-    /// Runs the case, and compares it with an honest run of the same program.
-    ///
-    /// # Panics
-    /// If a party panics or blocks, or the honest run fails.
-    pub fn run(self) -> Outcome {
-        let honest = honest_events(&self.jobs[1], self.cuts[1], self.dealer.is_some());
-        let mut outcome = self.run_alone();
-        outcome.honest = honest;
-        outcome
-    }
-
-    fn run_alone(self) -> Outcome {
-        let Case { jobs, cuts, sides, dealer } = self;
-        let program = jobs[1].program.clone();
-        let clear = program.simulate(&sides[0].input, &sides[1].input);
-        let expected = [Party::Garbler, Party::Evaluator].map(|party| program.output_bits(party, &clear));
-        let ([left, right], [of_left, of_right], [x, y]) = (jobs, cuts, sides);
-        let (results, events) = play(
-            move |channel, events| x.run(Party::Garbler, &left, of_left, channel, dealer, events),
-            move |channel, events| y.run(Party::Evaluator, &right, of_right, channel, dealer, events),
-        );
-        Outcome { results, events, honest: Default::default(), expected }
-    }
-}
-
-impl PartyLies {
     fn run(
-        self,
         role: Party,
+        channel: Channel,
         job: &AgreedJob,
+        input: &[bool],
         cuts: Option<Bucketings>,
-        mut channel: Channel,
-        dealer: Option<[u8; 32]>,
-        events: Events,
+        observer: Box<dyn Observer>,
+        mut hooks: Hooks,
     ) -> Result<Report, Error> {
-        let PartyLies { input, mut lies, mut rewrites } = self;
-        events.watch(&mut channel, move |tag, payload| {
-            rewrites.iter_mut().for_each(|rewrite| rewrite(tag, payload));
-        });
-        let alter = move |point: Point, bytes: &mut [u8]| {
-            lies.iter_mut().filter(|(p, _)| *p == point).for_each(|(_, alter)| alter(bytes));
-        };
-        let hooks = Hooks { alter: Some(Box::new(alter)), cuts, dealer };
+        hooks.settings = cuts;
         match role {
-            Party::Garbler => {
-                let parameters = proposal(job, &hooks)?;
-                garbler_with(channel, job, &parameters, &input, Box::new(events), hooks)
-            }
-            Party::Evaluator => evaluator_with(channel, job, &input, Box::new(events), hooks),
+            Party::Garbler => garbler_with(channel, job, &proposal(job, &hooks)?, input, observer, hooks),
+            Party::Evaluator => evaluator_with(channel, job, input, observer, hooks),
         }
     }
-}
-
-fn honest_events(job: &AgreedJob, cuts: Option<Bucketings>, dealt: bool) -> [Vec<PartyAction>; 2] {
-    static KNOWN: HonestActions<([u8; 32], Option<Bucketings>, [bool; 2])> = HonestActions::new();
-    KNOWN.of((job.program.digest(), cuts, [dealt, job.post_quantum]), || {
-        let mut rng = Rng::replayable("test honest run");
-        let mut case = Case::new(&job.program, cuts, &mut rng);
-        case.jobs.iter_mut().for_each(|mine| mine.post_quantum = job.post_quantum);
-        case.dealer = dealt.then_some([1; 32]);
-        case.run_alone()
-    })
 }

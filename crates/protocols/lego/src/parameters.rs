@@ -170,11 +170,10 @@ impl Parameters {
         Ok(Self::of(security, mixed, allocation))
     }
 
-    /// Makes parameters of these cuts, which may be insecure.
+    /// Makes parameters of the cuts of a test, which may be insecure.
     ///
     /// # Errors
     /// [`Error::Limit`] if the program is too large.
-    #[cfg(any(test, feature = "adversary"))]
     pub(super) fn of_bucketings(
         ands: u64,
         wires: u64,
@@ -194,12 +193,6 @@ impl Parameters {
             ot_binding: ot_binding(security),
             bound_log2: 0.0,
         })
-    }
-
-    /// Replaces the function above in normal builds, which have no insecure cuts and never call it.
-    #[cfg(not(any(test, feature = "adversary")))]
-    pub(super) fn of_bucketings(_: u64, _: u64, _: u32, cuts: &Bucketings) -> Result<Self, Error> {
-        match *cuts {}
     }
 
     /// Chooses the parameters with the fewest bytes for a step that makes this many gates and inputs. Each

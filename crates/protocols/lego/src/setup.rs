@@ -283,7 +283,7 @@ fn accept(
     let mut proposal = [0; PROPOSAL_BYTES];
     run.channel.receive_into(msg::PROPOSAL, &mut proposal)?;
     let (ands, wires) = (layout.ands as u64, layout.garbler as u64);
-    let parameters = match hooks.cuts() {
+    let parameters = match hooks.settings() {
         Some(cuts) => Parameters::of_bucketings(ands, wires, terms.security.whole()?, cuts)?,
         None => Parameters::proposed(ands, wires, terms.security.whole()?, &proposal)?,
     };

@@ -115,7 +115,7 @@ impl Stocked {
         observer: Box<dyn Observer>,
         hooks: Hooks,
     ) -> Result<Self, Error> {
-        let forced = hooks.forced();
+        let forced = hooks.settings().copied().unwrap_or_default();
         forced.level_of(terms.security.whole()?)?;
         let (run, carried) =
             (Metered::new::<Authenticated>(channel, party, observer), ConnectionCarry { cot, hooks });

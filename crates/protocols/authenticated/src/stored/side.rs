@@ -212,7 +212,7 @@ pub struct ProgramOutcome {
 }
 
 fn level_of(terms: &Terms, hooks: &Hooks) -> Result<StatisticalLengths, Error> {
-    hooks.forced().level_of(terms.security.whole()?)
+    hooks.settings().copied().unwrap_or_default().level_of(terms.security.whole()?)
 }
 
 /// Reads the items of an entry, and returns them with their pools. At both parties, the slots of a component

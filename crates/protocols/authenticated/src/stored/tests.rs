@@ -5,11 +5,12 @@ use super::*;
 use crate::hooks::Point;
 use crate::parameters::{Sizes, TriplePool};
 use crate::setup::SessionState;
-use crate::tests::{random_inputs, random_program};
+use crate::tests::random_program;
 use crate::{Cheat, msg};
 use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
+use brickwork_harness::random_inputs;
 use brickwork_harness::stores::{
     BOTH, ConnectionEnds, SeenMessages, Stores, check_bound, dying, left, misshapen, terms,
 };
@@ -413,17 +414,6 @@ fn row_20_nothing_is_used_twice_whoever_dies() {
     }
 }
 
-type Alter = Box<dyn FnMut(Point, &mut [u8]) + Send>;
-
-/// Alters a bit of a party's state at a point.
-fn lie(at: Point, byte: usize) -> Alter {
-    Box::new(move |point, bytes| {
-        if point == at {
-            bytes[byte] ^= 1;
-        }
-    })
-}
-
 /// Every failed check burns the epoch on the honest party's disk, before the connection closes. The peer is
 /// not told which check failed, and its part of the epoch cannot be used any more.
 #[test]
@@ -452,12 +442,13 @@ fn a_failed_check_burns_the_epoch_whichever_it_was() {
     for (cheater, point, check, what) in cases {
         let case = (BOTH[cheater], point);
         let folders = Folders::new();
-        let forced = || [(); 2].map(|()| Hooks { pool, ..Hooks::none() });
+        let forced = || [(); 2].map(|()| Hooks::none().with(Forced { pool, ..Forced::default() }));
         let _ = folders.with(memory_pair(), forced(), TestedAction::Fill(&asked)).map(Result::unwrap);
         let mut hooks = forced();
         // The last label belongs to an input of the evaluator, which checks only the label's colour.
         let byte = if point == Point::InputLabels { 16 * (asked.inputs / 2 - 1) } else { 0 };
-        (hooks[cheater].alter, hooks[cheater].looks_away) = (Some(lie(point, byte)), true);
+        let lying = Forced { pool, looks_away: true, ..Forced::default() };
+        hooks[cheater] = Hooks::at(point, move |bytes| bytes[byte] ^= 1).with(lying);
         let results = folders.with(memory_pair(), hooks, what);
         assert!(results[1 - cheater].as_ref().is_err_and(|error| error.is_cheat(check)), "{case:?}");
         // The cheater learns nothing, because the honest party stops sending.

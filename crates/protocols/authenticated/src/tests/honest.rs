@@ -3,7 +3,7 @@
 //! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
 use super::*;
-use crate::adversary::{Case, Ending, Point, chain};
+use crate::adversary::{Point, case, chain};
 use crate::layout::Forced;
 use crate::parameters::{Sizes, StatisticalLengths, TriplePool};
 use brickwork_circuit::library::aes;
@@ -66,11 +66,11 @@ fn programs_of_many_lots_are_computed() {
         let program = Arc::new(random_program(&mut rng).repeat(3).unwrap());
         let sizes = Some(Sizes { lot: 50, part: 20, portion: 7 });
         let pool = Some(TriplePool { size: 5, bucket: 3 });
-        let (layout, forced) = (Layout::new(&program).unwrap(), Forced { level: None, pool, sizes });
+        let (layout, forced) = (Layout::new(&program).unwrap(), Forced { pool, sizes, ..Forced::default() });
         let making = MakingPlan::forced(&layout, 40, Cot::default(), &forced).unwrap();
         lots += making.lots.iter().filter(|lot| lot.parts.len() > 1).count();
         let inputs = random_inputs(&program, &mut rng);
-        let hooks = [(); 2].map(|()| Hooks { pool, sizes, ..Hooks::none() });
+        let hooks = [(); 2].map(|()| Hooks::none().with(forced));
         let cot = if programs % 2 == 0 { Cot::default() } else { Cot::Pcg };
         let results = over_these(cot, memory_pair(), &program, 40, [&inputs[0], &inputs[1]], hooks);
         let clear = program.simulate(&inputs[0], &inputs[1]);
@@ -87,10 +87,11 @@ fn crossings(executions: usize, sizes: Sizes, cot: Cot) -> u64 {
     let mut rng = Rng::replayable("test inputs");
     let (pool, sizes) = (Some(TriplePool { size: 3, bucket: 3 }), Some(sizes));
     let layout = Layout::new(&program).unwrap();
-    let making = MakingPlan::forced(&layout, 40, cot, &Forced { level: None, pool, sizes }).unwrap();
+    let forced = Forced { pool, sizes, ..Forced::default() };
+    let making = MakingPlan::forced(&layout, 40, cot, &forced).unwrap();
     let predicted = predict(&cost::steps(&layout, &making), &Machine::free(), &Link::LOOPBACK);
     let inputs = random_inputs(&program, &mut rng);
-    let hooks = [(); 2].map(|()| Hooks { pool, sizes, ..Hooks::none() });
+    let hooks = [(); 2].map(|()| Hooks::none().with(forced));
     let job = AgreedJob { table_memory: 0, ..job(&program, 40) };
     let (left, right, [_, crossings]) = counting_pair();
     let results = play_job(cot, (left, right), &job, [&inputs[0], &inputs[1]], hooks);
@@ -180,16 +181,15 @@ fn row_05_a_wrong_share_in_any_part_is_seen() {
     let inputs = random_inputs(&program, &mut rng);
     let sizes = Some(Sizes { lot: 40, part: 4, portion: 64 });
     let pool = Some(TriplePool { size: 3, bucket: 3 });
+    let forced = Forced { pool, sizes, ..Forced::default() };
     for (cheater, part) in [0, 1].into_iter().flat_map(|cheater| [0, 1, 2, 9].map(|part| (cheater, part))) {
-        let mut hooks = [(); 2].map(|()| Hooks { pool, sizes, ..Hooks::none() });
+        let mut hooks = [(); 2].map(|()| Hooks::none().with(forced));
         let mut opened = 0;
-        hooks[cheater].alter = Some(Box::new(move |point, bytes: &mut [u8]| {
-            if point == Point::Opened {
-                bytes[0] ^= u8::from(opened == part);
-                opened += 1;
-            }
-        }));
-        hooks[cheater].looks_away = true;
+        let lies = Hooks::at(Point::Opened, move |bytes| {
+            bytes[0] ^= u8::from(opened == part);
+            opened += 1;
+        });
+        hooks[cheater] = lies.with(Forced { looks_away: true, ..forced });
         let both = [&inputs[0][..], &inputs[1]];
         let results = over_these(Cot::default(), memory_pair(), &program, 40, both, hooks);
         let seen = results[1 - cheater].as_ref().map(|_| ()).map_err(|error| error.to_string());
@@ -223,9 +223,8 @@ fn row_21_a_constant_operand_is_never_garbled() {
 #[test]
 fn an_offset_that_ends_in_0_is_none() {
     let mut rng = Rng::replayable("test offset");
-    let case = Case::new(&chain(Recipient::Both), &mut rng);
-    let case = case.lie(Party::Garbler, Point::Offset, |_, offset| offset[0] &= !1);
-    assert_eq!(case.run().ending(Party::Garbler), Ok(Ending::Survived));
+    let case = case(&chain(Recipient::Both), &mut rng);
+    case.lie(Point::Offset, |offset| offset[0] &= !1).run().survived();
 }
 
 /// Parties with different kinds of OTs do not continue.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::hooks::Point;
+use crate::layout::Forced;
 use crate::parameters::TriplePool;
 use brickwork_harness::stores::{BOTH, terms};
 use brickwork_protocol::steps::{Secret, Step};
@@ -114,7 +115,7 @@ fn play(
     hooks: Hooks,
 ) -> Result<(Vec<Secret>, Session), Error> {
     let request = request(script);
-    let small = hooks.pool.is_some();
+    let small = hooks.settings().is_some();
     let mut session =
         Session::begin_with(party, channel, &terms(), Cot::default(), &request, Box::new(Unobserved), hooks)?;
     let mut kept = Vec::new();
@@ -256,9 +257,8 @@ fn lies_about_what_was_kept_are_seen() {
                     bytes[0] ^= u8::from(steps == 2);
                 }
             };
-            let hooks =
-                Hooks { alter: Some(Box::new(alter)), pool, looks_away: party == cheater, ..Hooks::none() };
-            play(party, channel, &script, hooks).map(drop)
+            let forced = Forced { pool, looks_away: party == cheater, ..Forced::default() };
+            play(party, channel, &script, Hooks::lying(alter).with(forced)).map(drop)
         });
         let honest = &ends[1 - cheater as usize];
         assert!(honest.as_ref().is_err_and(|error| error.is_cheat(check)), "{point:?}: {honest:?}");

@@ -6,7 +6,8 @@ pub mod harness;
 pub mod parsers;
 
 use super::Commitments;
-pub use super::hooks::{Hooks, Point, StateHook, TableHook};
+use super::hooks;
+pub use super::hooks::{Forced, Hooks, Point};
 use super::proposal::CutMessage;
 use super::{
     AgreedJob, Error, Maker, Parameters, Proposal, ProposalLimits, Report, Stocked, evaluator_with,
@@ -66,7 +67,8 @@ pub fn works(maker: Maker, peer: Channel, threads: usize, hooks: Hooks) -> Resul
 
 /// Returns the standard parameters, or the parameters that the cheater proposes.
 pub(crate) fn proposal(job: &AgreedJob, hooks: &Hooks) -> Result<Proposal, Error> {
-    let parameters =
-        hooks.parameters().cloned().map_or_else(|| Parameters::choose(&job.program, job.security), Ok)?;
+    let parameters = hooks::parameters(hooks)
+        .cloned()
+        .map_or_else(|| Parameters::choose(&job.program, job.security), Ok)?;
     Ok(Proposal::given(job, parameters))
 }

@@ -6,7 +6,7 @@ use super::records::{Context, Header, KnownComponent, Stored};
 use crate::authenticators::{
     EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
 };
-use crate::hooks::Hooks;
+use crate::hooks::{self, Hooks};
 use crate::input_ots::{EvaluatorInputOts, GarblerInputOts};
 use crate::instance::{CommitmentSender, level};
 use crate::items::{ComponentItems, Items, Origin};
@@ -215,7 +215,7 @@ impl<R: Role> StockSession<Duplo> for OnDisk<R> {
     }
 
     fn enter(&mut self, ranges: Ranges) -> Result<(), Error> {
-        let mut ranges = self.0.hooks().ranges(ranges);
+        let mut ranges = hooks::ranges(self.0.hooks(), ranges);
         *self.0.counters() = Counters::of_entry(&mut ranges)?;
         self.0.enter(&mut ranges)
     }

@@ -43,16 +43,16 @@ fn refused(case: Case, why: &str) {
 #[test]
 fn row_19_another_security_level() {
     for party in [Party::Garbler, Party::Evaluator] {
-        refused(Case::toy().wants(party, |job, _| job.security = 64), "--security");
+        refused(on_toy().wants(party, |job, _| job.security = 64), "--security");
     }
 }
 
 #[test]
 fn row_19_another_program() {
-    refused(Case::toy().wants(Party::Garbler, |job, _| job.program = ands(3, Recipient::Both)), "program");
+    refused(on_toy().wants(Party::Garbler, |job, _| job.program = ands(3, Recipient::Both)), "program");
     // The programs differ only in the recipient of the output.
     let (to_both, to_garbler) = (ands(1, Recipient::Both), ands(1, Recipient::Garbler));
-    let case = Case::new(&to_both, small(&to_both, [3, 4], [3, 6], [3, 4]));
+    let case = run_of(&to_both, small(&to_both, [3, 4], [3, 6], [3, 4]));
     refused(case.wants(Party::Garbler, |job, _| job.program = to_garbler), "program");
 }
 
@@ -102,7 +102,7 @@ fn row_19_other_parameters() {
         (Party::Garbler, |p| p.security = 64.into()),
     ];
     for (party, change) in changes {
-        let outcome = Case::toy().wants(party, |_, p| change(p)).run_alone();
+        let outcome = on_toy().wants(party, |_, p| change(p)).run_alone();
         assert!(matches!(&outcome.evaluator, Err(Error::Mismatch(why)) if why.contains("parameters")));
         assert!(matches!(outcome.garbler, Err(Error::Io(_))));
         assert!(outcome.events.iter().all(|events| greeting(events)), "{:?}", outcome.events);
@@ -114,20 +114,20 @@ fn row_19_other_parameters() {
 fn row_19_altered_proposals() {
     for byte in [0, 4, 31] {
         let outcome =
-            Case::toy().sends(Party::Garbler, PROPOSAL, 0, move |proposal| proposal[byte] ^= 1).run_alone();
+            on_toy().sends(Party::Garbler, PROPOSAL, 0, move |proposal| proposal[byte] ^= 1).run_alone();
         assert!(
             matches!(&outcome.evaluator, Err(Error::Mismatch(why)) if why.contains("parameters")),
             "byte {byte}"
         );
         assert!(greeting(&outcome.events[1]));
     }
-    let longer = Case::toy().sends(Party::Garbler, PROPOSAL, 0, |proposal| proposal.push(0)).run_alone();
-    assert_eq!(longer.cheat(), Some((Party::Evaluator, Cheat::UnexpectedMessage)));
+    let longer = on_toy().sends(Party::Garbler, PROPOSAL, 0, |proposal| proposal.push(0)).run_alone();
+    assert_eq!(longer.cheat(), Some((Party::Evaluator, Cheat::UnexpectedMessage.into())));
 }
 
 #[test]
 fn row_19_other_identities() {
-    refused(Case::toy().wants(Party::Evaluator, |job, _| job.identities.swap(0, 1)), "public keys");
+    refused(on_toy().wants(Party::Evaluator, |job, _| job.identities.swap(0, 1)), "public keys");
 }
 
 /// An altered greeting: the receiver refuses it, and the sender finds the connection closed.
@@ -136,7 +136,7 @@ fn row_19_altered_greetings() {
     // Magic, version, security, role, padding, program, parameters, identities.
     for byte in [0, 4, 7, 8, 12, 13, 16, 47, 48, 79, 80, 111] {
         for (party, other) in [(Party::Garbler, Party::Evaluator), (Party::Evaluator, Party::Garbler)] {
-            let outcome = Case::toy().sends(party, HELLO, 0, move |hello| hello[byte] ^= 0x41).run_alone();
+            let outcome = on_toy().sends(party, HELLO, 0, move |hello| hello[byte] ^= 0x41).run_alone();
             assert!(matches!(outcome.result(other), Err(Error::Mismatch(_))), "byte {byte}");
             assert!(greeting(&outcome.events[other as usize]));
             assert!(matches!(outcome.result(party), Err(Error::Io(_))));
@@ -147,7 +147,7 @@ fn row_19_altered_greetings() {
 /// A peer with an older version is refused.
 #[test]
 fn row_19_an_older_version() {
-    let outcome = Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[4] -= 1).run_alone();
+    let outcome = on_toy().sends(Party::Garbler, HELLO, 0, |hello| hello[4] -= 1).run_alone();
     let [mine, older] = [PROTOCOL_VERSION, PROTOCOL_VERSION - 1].map(|version| version.to_string());
     assert!(matches!(&outcome.evaluator, Err(Error::Mismatch(why))
             if why.contains(&format!("version {mine}")) && why.contains(&format!("has version {older}"))));
@@ -199,7 +199,7 @@ fn row_19_inputs_of_another_length() {
 /// OTs differ, and with them the rows of the OT extension.
 #[test]
 fn row_19_two_sessions() {
-    let outcome = Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[112] ^= 1).run();
+    let outcome = on_toy().sends(Party::Garbler, HELLO, 0, |hello| hello[112] ^= 1).run();
     outcome.caught(Party::Garbler, Cheat::OtExtension, "setup", BASE_OT);
 }
 
@@ -213,7 +213,7 @@ fn proposed(
     let job = AgreedJob::new(program.clone(), 40, [[1; 32], [2; 32]]);
     let zeros = |party| vec![false; program.input_width(party)];
     std::thread::scope(|scope| {
-        let hooks = crate::hooks::Hooks { parameters: Some(parameters), ..Default::default() };
+        let hooks = crate::hooks::Hooks::none().with(parameters.into());
         let garbler = scope.spawn(|| crate::adversary::garbler(left, &job, &zeros(Party::Garbler), hooks));
         let evaluator = crate::evaluator_within(right, &job, &limits, &zeros(Party::Evaluator), Unobserved);
         [garbler.join().unwrap(), evaluator]

@@ -17,7 +17,7 @@ const PLAIN: Bucketing = Bucketing { slots: 8, bucket: 3, opened: 6 };
 /// The input authenticators of the toy program: for the garbler's 3 inputs, then for its 2 private outputs.
 const INPUT: Bucketing = Bucketing { slots: 5, bucket: 3, opened: 4 };
 
-/// Returns the first or the last `bad` authenticators of a bucket.
+/// Returns the first, or the last, `bad` authenticators of a bucket.
 fn some_of(bucketing: Bucketing, bucket: usize, bad: usize, last: bool) -> Vec<usize> {
     let size = bucketing.bucket as usize;
     let all = chosen(bucketing)[bucket * size..(bucket + 1) * size].to_vec();
@@ -36,7 +36,7 @@ fn refuse(authenticators: Vec<usize>) -> impl FnMut(&mut [u8]) + Send + Sync + '
 #[test]
 fn row_08_checked_authenticator_refuses_its_label() {
     for authenticator in opened(PLAIN) {
-        let outcome = Case::toy().lie(Point::PlainAuthenticators, refuse(vec![authenticator])).run();
+        let outcome = on_toy().lie(Point::PlainAuthenticators, refuse(vec![authenticator])).run();
         outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
     }
 }
@@ -44,7 +44,7 @@ fn row_08_checked_authenticator_refuses_its_label() {
 #[test]
 fn row_08_checked_authenticator_accepts_rubbish() {
     for bit in [1, 127] {
-        let outcome = Case::toy().lie(Point::PlainHashed, flip(opened(PLAIN)[2], bit)).run();
+        let outcome = on_toy().lie(Point::PlainHashed, flip(opened(PLAIN)[2], bit)).run();
         outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
     }
 }
@@ -52,10 +52,10 @@ fn row_08_checked_authenticator_accepts_rubbish() {
 #[test]
 fn row_08_wrong_label_of_a_checked_authenticator() {
     for k in 0..6 {
-        let outcome = Case::toy().lie(Point::OpenedPlain, flip(k, 100)).run();
+        let outcome = on_toy().lie(Point::OpenedPlain, flip(k, 100)).run();
         outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
         // The lowest bit is the indicator bit, on which no hash depends.
-        let outcome = Case::toy().lie(Point::OpenedPlain, flip(k, 0)).run();
+        let outcome = on_toy().lie(Point::OpenedPlain, flip(k, 0)).run();
         outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
     }
 }
@@ -67,7 +67,7 @@ fn row_08_threshold_of_refusals() {
     let program = toy();
     for (size, last) in [(3, false), (3, true), (5, false), (5, true), (1, false)] {
         let bucketing = Bucketing { bucket: size, ..PLAIN };
-        let case = || Case::new(&program, small(&program, [3, 4], [size, 6], [3, 4]));
+        let case = || run_of(&program, small(&program, [3, 4], [size, 6], [3, 4]));
         let bad = |bucket, count| refuse(some_of(bucketing, bucket, count, last));
         let half = size as usize / 2;
         for bucket in [0, 5, 7] {
@@ -82,7 +82,7 @@ fn row_08_threshold_of_refusals() {
 /// `bad` authenticators accept these labels and refuse the honest ones.
 fn rubbish_accepted(size: u32, bad: usize, last: bool) -> Outcome {
     let program = ands(1, Recipient::Evaluator);
-    let case = Case::new(&program, small(&program, [3, 4], [size, 6], [3, 4]));
+    let case = run_of(&program, small(&program, [3, 4], [size, 6], [3, 4]));
     let copies = chosen(Bucketing { slots: 1, bucket: 3, opened: 4 });
     // The committed wire is altered in higher bits than the lowest. The soldering adds this difference to the
     // label, and the bad authenticators are made for the result.
@@ -111,10 +111,10 @@ fn row_08_threshold_of_rubbish() {
 #[test]
 fn row_09_checked_input_authenticator_is_wrong() {
     for authenticator in opened(INPUT) {
-        let outcome = Case::toy().lie(Point::InputAuthenticators, refuse(vec![authenticator])).run();
+        let outcome = on_toy().lie(Point::InputAuthenticators, refuse(vec![authenticator])).run();
         outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
-        // One wrong hash is enough to be detected.
-        let outcome = Case::toy()
+        // One wrong hash is enough.
+        let outcome = on_toy()
             .lie(Point::InputAuthenticators, move |hashes| hashes[32 * authenticator + 31] ^= 1)
             .run();
         outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
@@ -125,13 +125,13 @@ fn row_09_checked_input_authenticator_is_wrong() {
 fn row_09_checked_label_is_not_self_authenticating() {
     let authenticator = opened(INPUT)[1];
     // The authenticator accepts the committed labels, but these do not follow from the offset.
-    let outcome = Case::toy().lie(Point::InputWires, flip(authenticator, 40)).run();
+    let outcome = on_toy().lie(Point::InputWires, flip(authenticator, 40)).run();
     outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
     // Labels and hashes are right, but the indicator bit is wrong.
-    let outcome = Case::toy().lie(Point::InputWires, flip(authenticator, 0)).run();
+    let outcome = on_toy().lie(Point::InputWires, flip(authenticator, 0)).run();
     outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
     // The hashes are right, but the committed labels are wrong.
-    let case = Case::toy()
+    let case = on_toy()
         .lie(Point::InputWires, flip(authenticator, 40))
         .lie(Point::InputHashed, flip(authenticator, 40));
     case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
@@ -140,7 +140,7 @@ fn row_09_checked_label_is_not_self_authenticating() {
 #[test]
 fn row_09_wrong_offset_of_a_checked_input_authenticator() {
     for k in 0..4 {
-        let outcome = Case::toy().lie(Point::OpenedInput, flip(k, 3)).run();
+        let outcome = on_toy().lie(Point::OpenedInput, flip(k, 3)).run();
         outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
     }
 }
@@ -155,7 +155,7 @@ fn row_09_opened_offset_is_not_the_committed_one() {
                 flip(authenticator, 30)(offsets)
             }
         };
-        let outcome = Case::toy().lie(Point::InputOffsets, other).lie(Point::OpenedInput, flip(k, 30)).run();
+        let outcome = on_toy().lie(Point::InputOffsets, other).lie(Point::OpenedInput, flip(k, 30)).run();
         outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
     }
 }
@@ -165,7 +165,7 @@ fn row_09_threshold_of_refusals() {
     let program = toy();
     for (size, last) in [(3, false), (3, true), (5, false), (5, true)] {
         let bucketing = Bucketing { bucket: size, ..INPUT };
-        let case = || Case::new(&program, small(&program, [3, 4], [3, 6], [size, 4]));
+        let case = || run_of(&program, small(&program, [3, 4], [3, 6], [size, 4]));
         let bad = |bucket, count| refuse(some_of(bucketing, bucket, count, last));
         let half = size as usize / 2;
         for bucket in 0..3 {
@@ -180,7 +180,7 @@ fn row_09_threshold_of_refusals() {
 /// authenticators of the input do not authenticate themselves.
 fn recovery_from(size: u32, bad: usize, last: bool) -> Outcome {
     let program = ands(1, Recipient::Evaluator);
-    let case = Case::new(&program, small(&program, [3, 4], [3, 6], [size, 4])).inputs(&[true], &[true]);
+    let case = run_of(&program, small(&program, [3, 4], [3, 6], [size, 4])).inputs(&[true], &[true]);
     let authenticators = some_of(Bucketing { slots: 1, bucket: size, opened: 4 }, 0, bad, last);
     let two_labels = flip(chosen(Bucketing { slots: 1, bucket: 3, opened: 4 })[0], 0);
     // This covers authenticators in memory and in files.
@@ -207,19 +207,19 @@ fn row_29_hashes_of_another_authenticator() {
         let (first, others) = hashes.split_at_mut(32);
         others.chunks_mut(32).for_each(|other| other.copy_from_slice(first));
     };
-    let outcome = Case::toy().lie(Point::PlainAuthenticators, everywhere).run();
+    let outcome = on_toy().lie(Point::PlainAuthenticators, everywhere).run();
     outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
-    let outcome = Case::toy().lie(Point::InputAuthenticators, everywhere).run();
+    let outcome = on_toy().lie(Point::InputAuthenticators, everywhere).run();
     outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
 }
 
-/// A label's hash is valid only at the position that its colour selects.
+/// A label's hash is valid only at the place of the label's colour.
 #[test]
 fn row_29_hashes_in_the_other_order() {
     let swapped = |hashes: &mut [u8]| hashes.chunks_mut(32).for_each(|pair| pair.rotate_left(16));
-    let outcome = Case::toy().lie(Point::PlainAuthenticators, swapped).run();
+    let outcome = on_toy().lie(Point::PlainAuthenticators, swapped).run();
     outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
-    let outcome = Case::toy().lie(Point::InputAuthenticators, swapped).run();
+    let outcome = on_toy().lie(Point::InputAuthenticators, swapped).run();
     outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
 }
 

@@ -24,13 +24,13 @@ fn row_04_no_challenge_before_everything_is_hashed() {
     // The garbler holds back data that must bind it. The evaluator then sends no challenge.
     for (tag, nth) in [(msg::TABLE_HASHES, 0), (msg::TABLE_HASHES, 1), (CORRECTIONS, 6)] {
         let outcome =
-            Case::toy().sends(Party::Garbler, tag, nth, |hashes| hashes.truncate(hashes.len() - 1)).run();
+            on_toy().sends(Party::Garbler, tag, nth, |hashes| hashes.truncate(hashes.len() - 1)).run();
         outcome.evaluator_caught(Cheat::UnexpectedMessage, "preprocess", CHECK);
         assert!(!outcome.events[1].iter().any(|e| matches!(e, PartyAction::Sent(msg::CHALLENGE, _))));
     }
     for (tag, nth) in [(msg::AUTHENTICATORS, 0), (msg::AUTHENTICATORS, 1), (CORRECTIONS, 9)] {
         let outcome =
-            Case::toy().sends(Party::Garbler, tag, nth, |hashes| hashes.truncate(hashes.len() - 1)).run();
+            on_toy().sends(Party::Garbler, tag, nth, |hashes| hashes.truncate(hashes.len() - 1)).run();
         outcome.evaluator_caught(Cheat::UnexpectedMessage, "prepare", CHECK);
         assert!(!outcome.events[1].iter().any(|e| matches!(e, PartyAction::Sent(msg::CHALLENGE, _))));
     }
@@ -47,7 +47,7 @@ fn row_04_challenges_of_the_wrong_size_are_refused() {
     for (nth, phase) in [(0, "preprocess"), (1, "prepare")] {
         for size in sizes {
             // Each of the two challenges has two seeds of 16 bytes.
-            let outcome = Case::toy().sends(Party::Evaluator, msg::CHALLENGE, nth, size).run();
+            let outcome = on_toy().sends(Party::Evaluator, msg::CHALLENGE, nth, size).run();
             outcome.caught(Party::Garbler, Cheat::UnexpectedMessage, phase, ANSWER);
         }
     }
@@ -60,7 +60,7 @@ fn row_04_as_many_copies_are_opened_as_agreed() {
         |opened: &mut Vec<u8>| opened.extend([0; 16]),
     ] {
         for (tag, phase) in [(msg::OPENED, "preprocess"), (msg::OPENED_AUTHENTICATORS, "prepare")] {
-            let outcome = Case::toy().sends(Party::Garbler, tag, 0, change).run();
+            let outcome = on_toy().sends(Party::Garbler, tag, 0, change).run();
             outcome.evaluator_caught(Cheat::UnexpectedMessage, phase, msg::OT_BINDING);
         }
     }
@@ -72,7 +72,7 @@ fn row_04_challenges_do_not_repeat() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let mut rng = brickwork_base::random::Rng::replayable("test");
     for _ in 0..3 {
-        let mut case = Case::toy().cheap(&mut rng);
+        let mut case = cheap(&toy(), small(&toy(), [3, 4], [3, 6], [3, 4]), &mut rng);
         for nth in 0..2 {
             let seen = seen.clone();
             case = case.sends(Party::Evaluator, msg::CHALLENGE, nth, move |seeds| {
@@ -94,7 +94,7 @@ fn row_04_challenges_do_not_repeat() {
 
 /// Flips a bit in the tables of one copy before they are hashed, and also when they are sent.
 fn flipped_table(component: usize, copy: usize, byte: usize) -> Case {
-    Case::toy().tables(move |c, k, offset, bytes| {
+    on_toy().tables(move |c, k, offset, bytes| {
         if (c, k) == (component, copy) && (offset..offset + bytes.len()).contains(&byte) {
             bytes[byte - offset] ^= 0x10;
         }
@@ -142,7 +142,7 @@ fn row_05_one_good_copy_is_enough() {
         let count = move |count: &mut [u8]| {
             all.fetch_add(bytemuck::pod_read_unaligned(count), Ordering::Relaxed);
         };
-        Case::toy().tables(rubbish).evaluator_lies(Point::Refused, count).run().survived();
+        on_toy().tables(rubbish).evaluator_lies(Point::Refused, count).run().survived();
     }
     assert!(refused.load(Ordering::Relaxed) > 0);
 }
@@ -171,7 +171,7 @@ fn chain() -> Arc<Program> {
 fn row_05_no_good_copy_in_a_bucket() {
     let program = chain();
     // No copy is opened, so only authenticators can detect the cheat.
-    let case = Case::new(&program, small(&program, [3, 0], [3, 4], [3, 4]));
+    let case = run_of(&program, small(&program, [3, 0], [3, 4], [3, 4]));
     let outcome = case.tables(|_, _, _, bytes| bytes.iter_mut().for_each(|b| *b ^= 0xa5)).run();
     outcome.evaluator_caught(Cheat::NoValidLabel, "evaluate", PROOF);
 }
@@ -180,7 +180,7 @@ fn row_05_no_good_copy_in_a_bucket() {
 fn row_05_tables_altered_after_the_challenge() {
     for (message, byte) in [(0, 0), (0, 6 * 32 - 1), (1, 100)] {
         let outcome =
-            Case::toy().sends(Party::Garbler, msg::TABLES, message, move |tables| tables[byte] ^= 1).run();
+            on_toy().sends(Party::Garbler, msg::TABLES, message, move |tables| tables[byte] ^= 1).run();
         outcome.evaluator_caught(Cheat::ChosenTables, "preprocess", msg::OT_BINDING);
     }
 }
@@ -188,21 +188,21 @@ fn row_05_tables_altered_after_the_challenge() {
 #[test]
 fn row_05_hashes_of_other_tables() {
     let (o, c) = (opened(BUCKETING), chosen(BUCKETING));
-    let case = Case::toy().lie(Point::TableHashes(MIX), swap(32, c[0], c[5]));
+    let case = on_toy().lie(Point::TableHashes(MIX), swap(32, c[0], c[5]));
     case.run().evaluator_caught(Cheat::ChosenTables, "preprocess", msg::OT_BINDING);
-    let case = Case::toy().lie(Point::TableHashes(MIX), swap(32, o[0], o[1]));
+    let case = on_toy().lie(Point::TableHashes(MIX), swap(32, o[0], o[1]));
     case.run().evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
     // The hashes of two copies' tables are exchanged; one copy is opened, the other chosen.
-    let case = Case::toy().lie(Point::TableHashes(PAIR), swap(32, o[2], c[1]));
+    let case = on_toy().lie(Point::TableHashes(PAIR), swap(32, o[2], c[1]));
     let (_, cheat) = case.run().cheat().unwrap();
-    assert!([Cheat::OpenedCopy, Cheat::ChosenTables].contains(&cheat));
+    assert!([Cheat::OpenedCopy, Cheat::ChosenTables].into_iter().any(|other| cheat == other));
 }
 
 /// The keys of the hash follow from a start that was sent before the challenge. Tables under other keys are
 /// not a garbling of the component.
 #[test]
 fn row_05_other_hash_keys() {
-    let outcome = Case::toy().sends(Party::Garbler, msg::TABLE_HASHES, 1, |hashes| hashes[15] ^= 0x80).run();
+    let outcome = on_toy().sends(Party::Garbler, msg::TABLE_HASHES, 1, |hashes| hashes[15] ^= 0x80).run();
     outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
 }
 
@@ -223,7 +223,7 @@ fn xor() -> Arc<Program> {
 fn row_11_wrong_inputs_of_an_opened_copy_that_cancel() {
     let program = xor();
     for k in 0..4 {
-        let case = Case::new(&program, small(&program, [3, 4], [3, 4], [3, 4]));
+        let case = run_of(&program, small(&program, [3, 4], [3, 4], [3, 4]));
         // Behind the four offsets are two inputs for each copy.
         let outcome = case.lie(Point::Opened(0), flips(vec![4 + 2 * k, 5 + 2 * k], 40)).run();
         outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
@@ -237,7 +237,7 @@ fn row_05_empty_tables_are_hashed_too() {
     for (copy, cheat) in
         [(opened(bucketing)[0], Cheat::OpenedCopy), (chosen(bucketing)[2], Cheat::ChosenTables)]
     {
-        let case = Case::new(&program, small(&program, [3, 4], [3, 4], [3, 4]));
+        let case = run_of(&program, small(&program, [3, 4], [3, 4], [3, 4]));
         let outcome = case.lie(Point::TableHashes(0), move |hashes| hashes[32 * copy] ^= 1).run();
         outcome.evaluator_caught(cheat, "preprocess", msg::OT_BINDING);
     }
@@ -247,11 +247,11 @@ fn row_05_empty_tables_are_hashed_too() {
 #[test]
 fn row_05_another_function() {
     let nand = |labels: &mut [u8]| labels.chunks_mut(32).for_each(|copy| copy[0] ^= 1);
-    let outcome = Case::toy().lie(Point::CommittedOutputs(PAIR), nand).run();
+    let outcome = on_toy().lie(Point::CommittedOutputs(PAIR), nand).run();
     outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
     // This cheat would succeed if no item were opened.
     let program = ands(1, Recipient::Evaluator);
-    let case = Case::new(&program, small(&program, [3, 0], [3, 0], [3, 0]));
+    let case = run_of(&program, small(&program, [3, 0], [3, 0], [3, 0]));
     assert!(
         case.lie(Point::CommittedOutputs(0), |labels| labels.chunks_mut(16).for_each(|label| label[0] ^= 1))
             .run()
@@ -265,7 +265,7 @@ fn row_05_last_output_wire_of_an_opened_copy() {
     for copy in opened(BUCKETING) {
         for bit in [0, 1, 127] {
             let last = copy * 2 + 1;
-            let outcome = Case::toy().lie(Point::CommittedOutputs(MIX), flip(last, bit)).run();
+            let outcome = on_toy().lie(Point::CommittedOutputs(MIX), flip(last, bit)).run();
             outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
         }
     }
@@ -274,13 +274,10 @@ fn row_05_last_output_wire_of_an_opened_copy() {
 #[test]
 fn row_05_wrong_output_wire_of_a_chosen_copy() {
     for wire in 0..2 {
-        Case::toy()
-            .lie(Point::CommittedOutputs(MIX), flip(chosen(BUCKETING)[1] * 2 + wire, 9))
-            .run()
-            .survived();
+        on_toy().lie(Point::CommittedOutputs(MIX), flip(chosen(BUCKETING)[1] * 2 + wire, 9)).run().survived();
     }
     let bucket: Vec<usize> = chosen(BUCKETING)[..3].iter().map(|copy| copy * 2).collect();
-    let outcome = Case::toy().lie(Point::CommittedOutputs(MIX), flips(bucket, 9)).run();
+    let outcome = on_toy().lie(Point::CommittedOutputs(MIX), flips(bucket, 9)).run();
     outcome.evaluator_caught(Cheat::NoValidLabel, "evaluate", PROOF);
 }
 
@@ -294,18 +291,18 @@ fn row_05_errors_of_worker_threads_reach_the_caller() {
         // The last opened copy is checked by a task of its own.
         let (last, case) = (
             opened(bucketing)[39],
-            Case::new(&program, small(&program, [3, 40], [3, 4], [3, 4])).threads(threads),
+            run_of(&program, small(&program, [3, 40], [3, 4], [3, 4])).threads(threads),
         );
         let outcome = case.tables(move |_, copy, _, bytes| bytes[0] ^= u8::from(copy == last)).run();
         outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
         // The tables of the last chosen copy are in the last message.
-        let case = Case::new(&program, small(&program, [3, 40], [3, 4], [3, 4])).threads(threads);
+        let case = run_of(&program, small(&program, [3, 40], [3, 4], [3, 4])).threads(threads);
         let outcome =
             case.sends(Party::Garbler, msg::TABLES, 3, |tables| *tables.last_mut().unwrap() ^= 1).run();
         outcome.evaluator_caught(Cheat::ChosenTables, "preprocess", msg::OT_BINDING);
         // No copy of the last slot gives a valid label.
         let bad = chosen(bucketing)[57..].to_vec();
-        let case = Case::new(&program, small(&program, [3, 40], [3, 4], [3, 4])).threads(threads);
+        let case = run_of(&program, small(&program, [3, 40], [3, 4], [3, 4])).threads(threads);
         let outcome = case.lie(Point::CommittedOutputs(0), flips(bad, 70)).run();
         outcome.evaluator_caught(Cheat::NoValidLabel, "evaluate", PROOF);
     }
@@ -314,7 +311,7 @@ fn row_05_errors_of_worker_threads_reach_the_caller() {
 #[test]
 fn row_06_opened_copy_garbled_with_another_offset() {
     for copy in opened(BUCKETING) {
-        let outcome = Case::toy().lie(Point::GarbledOffsets(MIX), flip(copy, 50)).run();
+        let outcome = on_toy().lie(Point::GarbledOffsets(MIX), flip(copy, 50)).run();
         outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
     }
 }
@@ -324,7 +321,7 @@ fn row_06_opened_copy_garbled_with_another_offset() {
 #[test]
 fn row_06_opened_offset_is_not_the_committed_one() {
     for (k, copy) in opened(BUCKETING).into_iter().enumerate() {
-        let outcome = Case::toy()
+        let outcome = on_toy()
             .lie(Point::GarbledOffsets(MIX), flip(copy, 50))
             .lie(Point::Opened(MIX), flip(k, 50))
             .run();
@@ -337,7 +334,7 @@ fn row_06_opened_offset_is_not_the_committed_one() {
 #[test]
 fn row_06_another_offset_is_visible_in_solderings() {
     for copy in chosen(BUCKETING) {
-        let outcome = Case::toy().lie(Point::GarbledOffsets(MIX), flip(copy, 50)).run();
+        let outcome = on_toy().lie(Point::GarbledOffsets(MIX), flip(copy, 50)).run();
         outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
     }
 }
@@ -356,7 +353,7 @@ fn row_06_chosen_copy_garbled_with_another_offset() {
                 label[6] ^= if k / 4 == place - head - 1 && label[0] & 1 == 1 { 4 } else { 0 };
             }
         };
-        let case = Case::toy()
+        let case = on_toy()
             .lie(Point::GarbledOffsets(MIX), flip(chosen(BUCKETING)[place], 50))
             .lie(Point::DeltaDifferences(MIX), flip(place, 50));
         case.lie(Point::BucketSolderings(MIX), to_committed).run().survived();
@@ -372,29 +369,29 @@ fn row_06_offset_differs_inside_a_copy() {
             }
         }
     };
-    let outcome = Case::toy().tables(from_second_gate(opened(BUCKETING)[1])).run();
+    let outcome = on_toy().tables(from_second_gate(opened(BUCKETING)[1])).run();
     outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
-    Case::toy().tables(from_second_gate(chosen(BUCKETING)[1])).run().survived();
+    on_toy().tables(from_second_gate(chosen(BUCKETING)[1])).run().survived();
 }
 
 #[test]
 fn row_06_offsets_that_end_in_0() {
     // An opening begins with the offsets.
     for offset in 0..4 {
-        let outcome = Case::toy().lie(Point::Opened(PAIR), flip(offset, 0)).run();
+        let outcome = on_toy().lie(Point::Opened(PAIR), flip(offset, 0)).run();
         outcome.evaluator_caught(Cheat::OffsetColour, "preprocess", msg::OT_BINDING);
     }
-    let outcome = Case::toy().lie(Point::Opened(MIX), |opened| opened[..16].fill(0)).run();
+    let outcome = on_toy().lie(Point::Opened(MIX), |opened| opened[..16].fill(0)).run();
     outcome.evaluator_caught(Cheat::OffsetColour, "preprocess", msg::OT_BINDING);
     for alter in [|offsets: &mut [u8]| offsets[0] ^= 1, |offsets: &mut [u8]| offsets[..16].fill(0)] {
-        let outcome = Case::toy().lie(Point::OpenedInput, alter).run();
+        let outcome = on_toy().lie(Point::OpenedInput, alter).run();
         outcome.evaluator_caught(Cheat::OffsetColour, "prepare", msg::OT_BINDING);
     }
 }
 
 #[test]
 fn row_06_delta_differences_that_end_in_1() {
-    let outcome = Case::toy().lie(Point::DeltaDifferences(PAIR), flip(5, 0)).run();
+    let outcome = on_toy().lie(Point::DeltaDifferences(PAIR), flip(5, 0)).run();
     outcome.evaluator_caught(Cheat::DeltaDifferenceColour, "preprocess", msg::OT_BINDING);
     // The hook is first called for plain authenticators, which have no delta differences.
     let last = |delta_differences: &mut [u8]| {
@@ -402,13 +399,13 @@ fn row_06_delta_differences_that_end_in_1() {
             delta_difference[0] ^= 1
         }
     };
-    let outcome = Case::toy().lie(Point::InputDeltaDifferences, last).run();
+    let outcome = on_toy().lie(Point::InputDeltaDifferences, last).run();
     outcome.evaluator_caught(Cheat::DeltaDifferenceColour, "prepare", msg::OT_BINDING);
     // An OT offset with lowest bit 0 gives a delta difference with lowest bit 1.
-    let outcome = Case::toy().lie(Point::CommittedOtOffset, flip(0, 0)).run();
+    let outcome = on_toy().lie(Point::CommittedOtOffset, flip(0, 0)).run();
     outcome.evaluator_caught(Cheat::DeltaDifferenceColour, "setup", CHECK);
-    // The message is altered so that the delta difference again has lowest bit 0.
-    let case = Case::toy().lie(Point::CommittedOtOffset, flip(0, 0)).sends(
+    // The same offset, with an altered delta difference whose lowest bit is 0.
+    let case = on_toy().lie(Point::CommittedOtOffset, flip(0, 0)).sends(
         Party::Garbler,
         msg::OT_DELTA_DIFFERENCE,
         0,
@@ -435,12 +432,12 @@ fn row_06_session_offset_that_ends_in_0() {
             let parity: &[u8] = bytemuck::cast_slice(&parity);
             corrections.iter_mut().zip(parity).for_each(|(c, p)| *c ^= p);
         };
-        let case = Case::toy().lie(Point::KaOffset, flip(0, 0)).lie(Point::CommittedOtOffset, flip(0, 0));
-        let outcome = case.sends(Party::Garbler, CORRECTIONS, 0, fit).cheap(&mut rng).run_alone();
-        match outcome.cheat() {
-            Some((Party::Evaluator, Cheat::Indicator)) => guessed_right += 1,
-            other => assert_eq!(other, Some((Party::Evaluator, Cheat::Commitment))),
-        }
+        let case = cheap(&toy(), small(&toy(), [3, 4], [3, 6], [3, 4]), &mut rng)
+            .lie(Point::KaOffset, flip(0, 0))
+            .lie(Point::CommittedOtOffset, flip(0, 0));
+        let (party, cheat) = case.sends(Party::Garbler, CORRECTIONS, 0, fit).run_alone().cheat().unwrap();
+        assert!(party == Party::Evaluator && (cheat == Cheat::Indicator || cheat == Cheat::Commitment));
+        guessed_right += u32::from(cheat == Cheat::Indicator);
     }
     assert!((1..24).contains(&guessed_right), "the garbler guesses right in some runs only");
 }
@@ -448,7 +445,7 @@ fn row_06_session_offset_that_ends_in_0() {
 #[test]
 fn row_06_wrong_delta_differences() {
     for delta_difference in 0..6 {
-        let outcome = Case::toy().lie(Point::DeltaDifferences(MIX), flip(delta_difference, 90)).run();
+        let outcome = on_toy().lie(Point::DeltaDifferences(MIX), flip(delta_difference, 90)).run();
         outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
     }
     let first = |delta_differences: &mut [u8]| {
@@ -456,12 +453,8 @@ fn row_06_wrong_delta_differences() {
             delta_difference[3] ^= 1
         }
     };
-    Case::toy().lie(Point::InputDeltaDifferences, first).run().evaluator_caught(
-        Cheat::Opening,
-        "build",
-        PROOF,
-    );
-    let case = Case::toy()
+    on_toy().lie(Point::InputDeltaDifferences, first).run().evaluator_caught(Cheat::Opening, "build", PROOF);
+    let case = on_toy()
         .sends(Party::Garbler, msg::OT_DELTA_DIFFERENCE, 0, |delta_difference| delta_difference[1] ^= 1);
     case.run().evaluator_caught(Cheat::Opening, "prepare", PROOF);
 }

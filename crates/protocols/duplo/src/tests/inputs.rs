@@ -18,13 +18,13 @@ use brickwork_primitives::cut_and_choose::Bucketing;
 #[test]
 fn row_07_wrong_indicator_bit() {
     for output in 0..5 {
-        Case::toy().lie(Point::Indicators, flip(output, 0)).run().evaluator_caught(
+        on_toy().lie(Point::Indicators, flip(output, 0)).run().evaluator_caught(
             Cheat::Indicator,
             "evaluate",
             PROOF,
         );
     }
-    let all = Case::toy().lie(Point::Indicators, flips((0..5).collect(), 0));
+    let all = on_toy().lie(Point::Indicators, flips((0..5).collect(), 0));
     all.run().evaluator_caught(Cheat::Indicator, "evaluate", PROOF);
 }
 
@@ -32,14 +32,14 @@ fn row_07_wrong_indicator_bit() {
 #[test]
 fn row_07_indicator_bit_altered_on_its_way() {
     for bit in 0..5 {
-        let outcome = Case::toy()
+        let outcome = on_toy()
             .sends(Party::Garbler, msg::INPUT_LABELS, 0, move |m| *m.last_mut().unwrap() ^= 1 << bit)
             .run();
         outcome.evaluator_caught(Cheat::Indicator, "evaluate", PROOF);
     }
     // The toy program has five indicator bits in a byte; the other bits must be 0.
     let outcome =
-        Case::toy().sends(Party::Garbler, msg::INPUT_LABELS, 0, |m| *m.last_mut().unwrap() ^= 1 << 5).run();
+        on_toy().sends(Party::Garbler, msg::INPUT_LABELS, 0, |m| *m.last_mut().unwrap() ^= 1 << 5).run();
     outcome.evaluator_caught(Cheat::UnexpectedMessage, "evaluate", PROOF);
 }
 
@@ -49,9 +49,9 @@ fn row_07_indicator_bit_altered_on_its_way() {
 fn row_07_masks_that_end_in_1() {
     for mask in [0, 5, 127] {
         let pretend = move |answer: &mut Vec<u8>| answer[mask / 8] ^= 1 << (mask % 8);
-        let outcome = Case::toy().sends(Party::Garbler, ANSWER, 2, pretend).run();
+        let outcome = on_toy().sends(Party::Garbler, ANSWER, 2, pretend).run();
         outcome.evaluator_caught(Cheat::Indicator, "evaluate", PROOF);
-        let case = Case::toy().lie(Point::Indicators, flip(2, 0)).sends(Party::Garbler, ANSWER, 2, pretend);
+        let case = on_toy().lie(Point::Indicators, flip(2, 0)).sends(Party::Garbler, ANSWER, 2, pretend);
         case.run().evaluator_caught(Cheat::Indicator, "evaluate", PROOF);
     }
 }
@@ -78,7 +78,7 @@ fn row_12_labels_of_one_ot_swapped() {
     for y in [[false; 3], [true; 3]] {
         for wire in 0..3 {
             for also_sent in [false, true] {
-                let (case, offset) = known_ot_offset(Case::toy());
+                let (case, offset) = known_ot_offset(on_toy());
                 let case = case.inputs(&[true, false, true], &y);
                 let (commit, send) = (offset.clone(), offset.clone());
                 let case = case.lie(Point::OtLabels, move |labels| {
@@ -101,7 +101,7 @@ fn row_12_labels_of_one_ot_swapped() {
 #[test]
 fn row_12_label_of_one_ot_is_rubbish() {
     for y in [[false; 3], [true; 3]] {
-        let case = Case::toy().inputs(&[true; 3], &y).lie(Point::OtLabels, flip(1, 33));
+        let case = on_toy().inputs(&[true; 3], &y).lie(Point::OtLabels, flip(1, 33));
         case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
     }
 }
@@ -110,7 +110,7 @@ fn row_12_label_of_one_ot_is_rubbish() {
 #[test]
 fn row_12_another_offset_in_the_ots() {
     for bit in [1, 64, 127] {
-        let outcome = Case::toy().lie(Point::OtOffset, flip(0, bit)).run();
+        let outcome = on_toy().lie(Point::OtOffset, flip(0, bit)).run();
         outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
     }
 }
@@ -122,12 +122,12 @@ fn row_12_another_offset_in_the_ots() {
 fn row_13_the_evaluators_input_flipped_by_the_lowest_bit() {
     for y in [[false; 3], [true; 3]] {
         for wire in 0..3 {
-            let case = Case::toy().inputs(&[true; 3], &y).lie(Point::OtLabels, flip(wire, 0));
+            let case = on_toy().inputs(&[true; 3], &y).lie(Point::OtLabels, flip(wire, 0));
             let case = case
                 .lie(Point::InputChoices, move |e| e[wire] ^= 1)
                 .lie(Point::InputLabels, flip(3 + wire, 0));
             case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
-            let case = Case::toy().inputs(&[true; 3], &y).lie(Point::InputChoices, move |e| e[wire] ^= 1);
+            let case = on_toy().inputs(&[true; 3], &y).lie(Point::InputChoices, move |e| e[wire] ^= 1);
             case.run().evaluator_caught(Cheat::Opening, "evaluate", PROOF);
         }
     }
@@ -136,15 +136,11 @@ fn row_13_the_evaluators_input_flipped_by_the_lowest_bit() {
 #[test]
 fn row_13_wrong_labels_of_the_garblers_input() {
     let caught = |alter: fn(&mut [u8])| {
-        Case::toy().lie(Point::InputLabels, alter).run().evaluator_caught(
-            Cheat::InputLabel,
-            "evaluate",
-            PROOF,
-        );
+        on_toy().lie(Point::InputLabels, alter).run().evaluator_caught(Cheat::InputLabel, "evaluate", PROOF);
     };
     for wire in 0..3 {
         for bit in [0, 1, 77] {
-            let outcome = Case::toy().lie(Point::InputLabels, flip(wire, bit)).run();
+            let outcome = on_toy().lie(Point::InputLabels, flip(wire, bit)).run();
             outcome.evaluator_caught(Cheat::InputLabel, "evaluate", PROOF);
         }
     }
@@ -157,11 +153,11 @@ fn row_13_wrong_labels_of_the_garblers_input() {
 fn row_13_wrong_openings_for_the_evaluators_input() {
     for wire in 3..6 {
         for bit in [0, 1, 100] {
-            let outcome = Case::toy().lie(Point::InputLabels, flip(wire, bit)).run();
+            let outcome = on_toy().lie(Point::InputLabels, flip(wire, bit)).run();
             outcome.evaluator_caught(Cheat::Opening, "evaluate", PROOF);
         }
     }
-    let outcome = Case::toy().lie(Point::InputLabels, swap(16, 3, 5)).run();
+    let outcome = on_toy().lie(Point::InputLabels, swap(16, 3, 5)).run();
     outcome.evaluator_caught(Cheat::Opening, "evaluate", PROOF);
 }
 
@@ -176,7 +172,7 @@ fn row_13_other_valid_label() {
     let (copy_offset, copy_delta_difference, authenticator_delta_difference, used) =
         (offset.clone(), offset.clone(), offset.clone(), offset);
     let head = chosen(Bucketing { slots: 2, bucket: 3, opened: 4 })[0];
-    let case = Case::toy()
+    let case = on_toy()
         .inputs(&x, &y)
         .lie(Point::GarbledOffsets(0), move |offsets| {
             xor(&mut *copy_offset.lock().unwrap(), offsets[16 * head..][..16].try_into().unwrap())
@@ -205,7 +201,7 @@ fn row_13_other_valid_label() {
 fn row_02_nothing_leaves_before_all_rows_are_checked() {
     use brickwork_primitives::ot::{BASE_OT, extension::msg::CHECK};
     for (nth, phase) in [(0, "setup"), (1, "prepare")] {
-        let outcome = Case::toy().sends(Party::Evaluator, CHECK, nth, |answer| answer[17] ^= 1).run();
+        let outcome = on_toy().sends(Party::Evaluator, CHECK, nth, |answer| answer[17] ^= 1).run();
         outcome.caught(Party::Garbler, Cheat::OtExtension, phase, BASE_OT);
     }
 }
@@ -217,10 +213,10 @@ fn row_17_masked_input_comes_after_the_openings() {
     let sent = |outcome: &Outcome, tag| {
         outcome.events[1].iter().any(|e| matches!(e, PartyAction::Sent(t, _) if *t == tag))
     };
-    let outcome = Case::toy().lie(Point::OpenedPlain, flip(0, 100)).run();
+    let outcome = on_toy().lie(Point::OpenedPlain, flip(0, 100)).run();
     outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
     assert!(!sent(&outcome, msg::MASKED_INPUT));
-    let outcome = Case::toy().lie(Point::ProgramSolderings(0), flip(0, 20)).run();
+    let outcome = on_toy().lie(Point::ProgramSolderings(0), flip(0, 20)).run();
     outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
     assert!(sent(&outcome, msg::MASKED_INPUT) && !sent(&outcome, msg::OUTPUT_LABELS));
 }
@@ -231,8 +227,7 @@ fn row_17_masked_input_comes_after_the_openings() {
 fn row_27_the_other_bit_of_a_binding_ot() {
     let bits = 49 * LABEL_BYTES;
     for item in [0, 20, 47] {
-        let outcome =
-            Case::toy().evaluator_lies(Point::OtBinding, move |shown| shown[bits + item] ^= 1).run();
+        let outcome = on_toy().evaluator_lies(Point::OtBinding, move |shown| shown[bits + item] ^= 1).run();
         outcome.caught(Party::Garbler, Cheat::OtBinding, "prepare", ANSWER);
         let answers = outcome.events[0].iter().filter(|e| matches!(e, PartyAction::Sent(ANSWER, _))).count();
         assert_eq!(answers, 1, "only the proof of the commitments was answered");
@@ -243,19 +238,18 @@ fn row_27_the_other_bit_of_a_binding_ot() {
 fn row_27_wrong_label_of_a_binding_ot() {
     // Item 0 is the seed: with a wrong seed every sum is wrong.
     for (item, bit) in [(0, 5), (1, 0), (48, 127)] {
-        let outcome = Case::toy().evaluator_lies(Point::OtBinding, flip(item, bit)).run();
+        let outcome = on_toy().evaluator_lies(Point::OtBinding, flip(item, bit)).run();
         outcome.caught(Party::Garbler, Cheat::OtBinding, "prepare", ANSWER);
     }
-    let outcome = Case::toy().evaluator_lies(Point::OtBinding, swap(16, 3, 4)).run();
+    let outcome = on_toy().evaluator_lies(Point::OtBinding, swap(16, 3, 4)).run();
     outcome.caught(Party::Garbler, Cheat::OtBinding, "prepare", ANSWER);
 }
 
 #[test]
 fn row_27_a_binding_bit_that_is_none() {
     for value in [2, 0xfe, 0xff] {
-        let outcome = Case::toy()
-            .evaluator_lies(Point::OtBinding, move |shown| *shown.last_mut().unwrap() = value)
-            .run();
+        let outcome =
+            on_toy().evaluator_lies(Point::OtBinding, move |shown| *shown.last_mut().unwrap() = value).run();
         outcome.caught(Party::Garbler, Cheat::OtBinding, "prepare", ANSWER);
     }
 }
@@ -264,7 +258,7 @@ fn row_27_a_binding_bit_that_is_none() {
 /// commitments, made right before the answer and used nowhere else.
 #[test]
 fn row_27_every_proof_has_fresh_masks() {
-    let outcome = Case::toy().run();
+    let outcome = on_toy().run();
     outcome.survived();
     let (parity, n) = (275 - 128, 275);
     let answers: Vec<usize> = (0..outcome.events[0].len())
@@ -353,7 +347,7 @@ fn row_27_the_masks_of_the_evaluators_input_are_random() {
     let program = ands(WIRES, Recipient::Garbler);
     let masks = [false, false, true].map(|bit| {
         let (sent, seen) = std::sync::mpsc::channel();
-        let case = Case::new(&program, small(&program, [1, 4], [1, 6], [1, 4]))
+        let case = run_of(&program, small(&program, [1, 4], [1, 6], [1, 4]))
             .inputs(&[true; WIRES as usize], &[bit; WIRES as usize]);
         let outcome = case
             .sends(Party::Evaluator, msg::MASKED_INPUT, 0, move |f| sent.send(f.clone()).unwrap())

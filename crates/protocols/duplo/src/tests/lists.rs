@@ -38,7 +38,7 @@ fn long_lists_go_chunk_by_chunk() {
     let [x, y] = [MINE, YOURS].map(|width| (0..width).map(|_| rng.below(2) == 1).collect::<Vec<bool>>());
     let expected = program.simulate(&x, &y);
     let parameters = small(&program, [3, 40], [3, 4_200], [5, 4_200]);
-    let hooks = || Hooks { parameters: Some(parameters.clone()), dealer: Some([1; 32]), ..Hooks::default() };
+    let hooks = |hooks: Hooks| hooks.with(parameters.clone().into()).dealt_by([1; 32]);
     let job = AgreedJob {
         program: program.clone(),
         security: 40,
@@ -52,8 +52,8 @@ fn long_lists_go_chunk_by_chunk() {
     };
     let (left, right) = memory_pair();
     let [garbled, evaluated] = std::thread::scope(|scope| {
-        let garbled = scope.spawn(|| garbler(left, &job, &x, hooks()));
-        let evaluated = evaluator(right, &job, &y, Hooks { alter: Some(Box::new(good)), ..hooks() });
+        let garbled = scope.spawn(|| garbler(left, &job, &x, hooks(Hooks::none())));
+        let evaluated = evaluator(right, &job, &y, hooks(Hooks::lying(good)));
         [garbled.join().unwrap(), evaluated]
     });
     assert!(evaluated.unwrap().outputs == program.output_bits(Party::Evaluator, &expected));

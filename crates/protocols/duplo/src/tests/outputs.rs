@@ -29,7 +29,7 @@ fn private_outputs_differ() {
     let program = Arc::new(program.finish().unwrap());
     for (x, y) in [(false, false), (false, true), (true, false), (true, true)] {
         for cheat in [false, true] {
-            let case = Case::new(&program, small(&program, [3, 4], [3, 6], [3, 4])).inputs(&[x], &[y]);
+            let case = run_of(&program, small(&program, [3, 4], [3, 6], [3, 4])).inputs(&[x], &[y]);
             let both_wires = chosen(Bucketing { slots: 1, ..BUCKETING })[1];
             let lies = if cheat { vec![2 * both_wires, 2 * both_wires + 1] } else { vec![] };
             let outcome = case.lie(Point::CommittedOutputs(0), flips(lies, 0)).run();
@@ -48,7 +48,7 @@ fn private_outputs_differ() {
 /// indicator bits. Copies are counted among the chosen ones of a component of the toy program.
 fn opposite(component: usize, copies: &[usize], wire: usize) -> Case {
     let labels = copies.iter().map(|&k| 2 * chosen(BUCKETING)[k] + wire).collect();
-    Case::toy().lie(Point::CommittedOutputs(component), flips(labels, 0))
+    on_toy().lie(Point::CommittedOutputs(component), flips(labels, 0))
 }
 
 /// Both parties get f(x, y), and the messages look like those of an honest run ([`Outcome::recovered`]).
@@ -75,7 +75,7 @@ fn row_14_every_bucket_disagrees() {
                 .map(move |k| wires * chosen(bucketing)[k / wires * 3] + k % wires)
                 .collect()
         };
-        let case = Case::toy()
+        let case = on_toy()
             .lie(Point::CommittedOutputs(0), flips(all(2, BUCKETING), 0))
             .lie(Point::CommittedOutputs(1), flips(all(2, BUCKETING), 0));
         case.run().recovered();
@@ -89,7 +89,7 @@ fn row_14_whoever_learns_the_outputs() {
         let program = ands(2, to);
         for input in 0..16u8 {
             let bit = |i: u8| input >> i & 1 == 1;
-            let case = Case::new(&program, small(&program, [3, 4], [3, 6], [3, 4]))
+            let case = run_of(&program, small(&program, [3, 4], [3, 6], [3, 4]))
                 .inputs(&[bit(0), bit(1)], &[bit(2), bit(3)]);
             let copies = chosen(BUCKETING);
             // The bad copies include heads, whose labels the evaluation uses further, and which recovery must
@@ -135,7 +135,7 @@ fn row_15_forged_labels() {
     let toy = toy();
     let programs = [toy, ands(3, Recipient::Garbler), ands(3, Recipient::Both)];
     for program in programs {
-        let case = || Case::new(&program, small(&program, [3, 4], [3, 6], [3, 4]));
+        let case = || run_of(&program, small(&program, [3, 4], [3, 6], [3, 4]));
         let forged = |alter: fn(&mut [u8])| {
             let outcome = case().evaluator_lies(Point::OutputLabels, alter).run();
             outcome.caught(Party::Garbler, Cheat::ForgedOutput, "decode", ANSWER);
@@ -158,7 +158,7 @@ fn row_15_forged_labels() {
 fn row_15_labels_of_another_session() {
     let program = ands(2, Recipient::Garbler);
     let case =
-        || Case::new(&program, small(&program, [3, 4], [3, 6], [3, 4])).inputs(&[true, true], &[true, false]);
+        || run_of(&program, small(&program, [3, 4], [3, 6], [3, 4])).inputs(&[true, true], &[true, false]);
     let message = Arc::new(Mutex::new(Vec::new()));
     let (keep, replay) = (message.clone(), message.clone());
     case()
@@ -176,7 +176,7 @@ fn row_15_message_of_the_wrong_form() {
     for alter in
         [|m: &mut Vec<u8>| m.truncate(32), |m: &mut Vec<u8>| m.push(0), |m: &mut Vec<u8>| m[0] |= 0x80]
     {
-        let outcome = Case::toy().sends(Party::Evaluator, msg::OUTPUT_LABELS, 0, alter).run();
+        let outcome = on_toy().sends(Party::Evaluator, msg::OUTPUT_LABELS, 0, alter).run();
         outcome.caught(Party::Garbler, Cheat::UnexpectedMessage, "decode", ANSWER);
     }
 }
@@ -185,7 +185,7 @@ fn row_15_message_of_the_wrong_form() {
 #[test]
 fn row_15_no_output_to_forge() {
     let program = ands(1, Recipient::Evaluator);
-    let case = Case::new(&program, small(&program, [3, 4], [3, 6], [3, 4]));
+    let case = run_of(&program, small(&program, [3, 4], [3, 6], [3, 4]));
     let outcome = case.evaluator_lies(Point::OutputLabels, |hash| hash[0] ^= 1).run();
     outcome.caught(Party::Garbler, Cheat::ForgedOutput, "decode", ANSWER);
 }
@@ -193,8 +193,7 @@ fn row_15_no_output_to_forge() {
 /// Returns the result of a run and the evaluator's last message, for an honest garbler or for one whose input
 /// is recovered.
 fn last_words(program: &Arc<brickwork_circuit::Program>, cheat: bool) -> (Outcome, Vec<u8>) {
-    let case =
-        Case::new(program, small(program, [3, 4], [3, 6], [3, 4])).inputs(&[true, true], &[true, false]);
+    let case = run_of(program, small(program, [3, 4], [3, 6], [3, 4])).inputs(&[true, true], &[true, false]);
     let said = Arc::new(Mutex::new(Vec::new()));
     let keep = said.clone();
     let case =
@@ -240,24 +239,24 @@ fn row_28_no_later_abort() {
 /// same runs.
 #[test]
 fn row_15_who_notices_something_keeps_the_outputs_back() {
-    let all = Case::toy().run().events;
-    let caught = |cheat| Ok(HonestEnding::Caught(cheat));
-    let mut outcome = Case::toy().lie(Point::Indicators, flip(0, 0)).run();
+    let all = on_toy().run().events;
+    let caught = |cheat| Ok(Ending::caught(cheat));
+    let mut outcome = on_toy().lie(Point::Indicators, flip(0, 0)).run();
     assert_eq!(outcome.ending(Party::Garbler), caught(Cheat::Indicator));
     outcome.events[1] = all[1].clone();
     assert!(outcome.ending(Party::Garbler).unwrap_err().contains("sent more than"));
 
-    let mut outcome = Case::toy().evaluator_lies(Point::OtBinding, flip(47, 127)).run();
+    let mut outcome = on_toy().evaluator_lies(Point::OtBinding, flip(47, 127)).run();
     assert_eq!(outcome.ending(Party::Evaluator), caught(Cheat::OtBinding));
     outcome.events[0] = all[0].clone();
     assert!(outcome.ending(Party::Evaluator).unwrap_err().contains("sent more than"));
 
     // The garbler has sent all its messages before the evaluator's last message arrives, even if that message
     // is wrong.
-    let forged = Case::toy().evaluator_lies(Point::OutputLabels, |message| message[0] ^= 1).run();
+    let forged = on_toy().evaluator_lies(Point::OutputLabels, |message| message[0] ^= 1).run();
     assert_eq!((forged.ending(Party::Evaluator), &forged.events[0]), (caught(Cheat::ForgedOutput), &all[0]));
     let mut short =
-        Case::toy().sends(Party::Evaluator, msg::OUTPUT_LABELS, 0, |message| message.truncate(32)).run();
+        on_toy().sends(Party::Evaluator, msg::OUTPUT_LABELS, 0, |message| message.truncate(32)).run();
     assert_eq!(
         (short.ending(Party::Evaluator), &short.events[0]),
         (caught(Cheat::UnexpectedMessage), &all[0])

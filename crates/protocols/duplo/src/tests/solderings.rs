@@ -30,7 +30,7 @@ const SOLDERINGS: [Point; 9] = [
 /// Checks that the proof shows a lie about each kind of soldering. A hook without labels is skipped.
 fn caught_everywhere(lie: impl Fn(&mut [u8]) + Send + Sync + Copy + 'static) {
     for point in SOLDERINGS {
-        for toy in [Case::toy(), Case::toy().in_files()] {
+        for toy in [on_toy(), on_toy().in_files()] {
             let outcome = toy
                 .lie(point, move |labels| {
                     if !labels.is_empty() {
@@ -86,7 +86,7 @@ fn row_10_number_of_solderings() {
     ];
     for change in changes {
         for (tag, nth, phase, last) in messages {
-            let outcome = Case::toy().sends(Party::Garbler, tag, nth, change).run();
+            let outcome = on_toy().sends(Party::Garbler, tag, nth, change).run();
             outcome.evaluator_caught(Cheat::UnexpectedMessage, phase, last);
         }
     }
@@ -112,9 +112,9 @@ const ANSWERS: [(&str, Cheat); 3] =
 fn row_11_wrong_decommitment() {
     for (nth, (phase, hidden)) in ANSWERS.into_iter().enumerate() {
         let outcome =
-            Case::toy().sends(Party::Garbler, ANSWER, nth, |answer| *answer.last_mut().unwrap() ^= 2).run();
+            on_toy().sends(Party::Garbler, ANSWER, nth, |answer| *answer.last_mut().unwrap() ^= 2).run();
         outcome.evaluator_caught(Cheat::Opening, phase, PROOF);
-        let outcome = Case::toy().sends(Party::Garbler, ANSWER, nth, |answer| answer[2000] ^= 2).run();
+        let outcome = on_toy().sends(Party::Garbler, ANSWER, nth, |answer| answer[2000] ^= 2).run();
         outcome.evaluator_caught(hidden, phase, PROOF);
     }
 }
@@ -128,7 +128,7 @@ fn row_11_swapped_decommitments() {
             let start = answer.len() - 275 * 16;
             answer[start..].rotate_left(16);
         };
-        let outcome = Case::toy().sends(Party::Garbler, ANSWER, nth, swapped).run();
+        let outcome = on_toy().sends(Party::Garbler, ANSWER, nth, swapped).run();
         outcome.evaluator_caught(Cheat::Opening, phase, PROOF);
     }
 }
@@ -137,16 +137,14 @@ fn row_11_swapped_decommitments() {
 #[test]
 fn row_11_two_lies_that_cancel() {
     caught_everywhere(|labels| flips(vec![0, 1], 33)(labels));
+    let case = on_toy().lie(Point::PlainSolderings, flip(0, 60)).lie(Point::OutputSolderings(0), flip(0, 60));
+    case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
     let case =
-        Case::toy().lie(Point::PlainSolderings, flip(0, 60)).lie(Point::OutputSolderings(0), flip(0, 60));
+        on_toy().lie(Point::ProgramSolderings(0), flip(1, 60)).lie(Point::ProgramSolderings(1), flip(1, 60));
     case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
-    let case = Case::toy()
-        .lie(Point::ProgramSolderings(0), flip(1, 60))
-        .lie(Point::ProgramSolderings(1), flip(1, 60));
+    let case = on_toy().lie(Point::DeltaDifferences(0), flips(vec![2, 4], 60));
     case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
-    let case = Case::toy().lie(Point::DeltaDifferences(0), flips(vec![2, 4], 60));
-    case.run().evaluator_caught(Cheat::Opening, "build", PROOF);
-    let case = Case::toy().lie(
+    let case = on_toy().lie(
         Point::CommittedOutputs(1),
         flips(opened(toy_bucketing()).iter().map(|copy| 2 * copy).collect(), 60),
     );
@@ -161,10 +159,10 @@ fn toy_bucketing() -> brickwork_primitives::cut_and_choose::Bucketing {
 #[test]
 fn row_11_wrong_opening_of_a_copy() {
     for label in [0, 3, 4, 7] {
-        let outcome = Case::toy().lie(Point::Opened(0), flip(label, 44)).run();
+        let outcome = on_toy().lie(Point::Opened(0), flip(label, 44)).run();
         outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
     }
-    let outcome = Case::toy().lie(Point::Opened(1), swap(16, 0, 1)).run();
+    let outcome = on_toy().lie(Point::Opened(1), swap(16, 0, 1)).run();
     outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
 }
 
@@ -183,7 +181,7 @@ fn row_11_corrections_that_leave_the_code() {
             15 => (Cheat::Indicator, "evaluate"),
             _ => (Cheat::Commitment, "prepare"),
         };
-        let outcome = Case::toy().sends(Party::Garbler, CORRECTIONS, nth, errors).run();
+        let outcome = on_toy().sends(Party::Garbler, CORRECTIONS, nth, errors).run();
         outcome.evaluator_caught(cheat, phase, PROOF);
         // An invalid commitment is detected before E sends a challenge or its sums of OTs.
         let asked = outcome.events[1]
@@ -285,14 +283,13 @@ fn row_30_no_pair_is_soldered_twice() {
 fn row_30_one_answer_to_one_challenge() {
     for (nth, (phase, _)) in ANSWERS.into_iter().enumerate() {
         let outcome =
-            Case::toy().sends(Party::Garbler, ANSWER, nth, |answer| answer.extend_from_within(..)).run();
+            on_toy().sends(Party::Garbler, ANSWER, nth, |answer| answer.extend_from_within(..)).run();
         outcome.evaluator_caught(Cheat::UnexpectedMessage, phase, PROOF);
         let garbler_last =
             outcome.events[0].iter().filter(|e| matches!(e, PartyAction::Sent(ANSWER, _))).count();
         assert_eq!(garbler_last, nth + 1);
         // The garbler accepts one seed for each proof.
-        let outcome =
-            Case::toy().sends(Party::Evaluator, PROOF, nth, |seed| seed.extend_from_within(..)).run();
+        let outcome = on_toy().sends(Party::Evaluator, PROOF, nth, |seed| seed.extend_from_within(..)).run();
         let last = if phase == "build" { msg::SOLDERINGS } else { CORRECTIONS };
         outcome.caught(Party::Garbler, Cheat::UnexpectedMessage, phase, last);
     }

@@ -14,7 +14,7 @@ use brickwork_wire::{Crossings, counting_pair};
 
 const PARTIES: [Party; 2] = [Party::Garbler, Party::Evaluator];
 
-/// The number of bits of each port.
+/// The bits of each port.
 const WIDTH: u32 = 2;
 
 fn port(name: &str) -> Port {
@@ -38,7 +38,7 @@ struct Planned {
     kept: Vec<String>,
     inputs: [Vec<bool>; 2],
     outputs: [Vec<bool>; 2],
-    /// True if one call of `run` executes the step, not one call for each phase.
+    /// True if `run` plays the step at once, not phase by phase.
     at_once: bool,
 }
 
@@ -46,8 +46,8 @@ impl Planned {
     /// Draws a step that may use earlier kept values. Appends the values that it keeps to `kept`.
     fn draw(kept: &mut Vec<Vec<bool>>, rng: &mut Rng) -> Planned {
         let mut carried = Vec::new();
-        // For each party: its ports, the values of its input bits, and the values of all its ports' bits,
-        // kept values included.
+        // For each party: its ports, the values of its input bits, and the values of the bits of all its
+        // ports, with kept values.
         let mut sides = Vec::new();
         for (party, letter) in PARTIES.into_iter().zip(["x", "y"]) {
             let (mut ports, mut own, mut all) = (Vec::new(), Vec::new(), Vec::new());
@@ -130,7 +130,7 @@ fn requested<'p>(planned: impl IntoIterator<Item = &'p Planned>) -> Request {
     request
 }
 
-/// Runs all steps as one party. `play` runs a step at once or phase by phase.
+/// Plays all steps as one party. `play` plays a step at once or phase by phase.
 fn played<S>(
     mut session: S,
     planned: &[Planned],
@@ -148,7 +148,7 @@ fn played<S>(
     Ok(outputs)
 }
 
-/// Returns the outputs of a step that ran at once, and the session.
+/// Returns the outputs of a step that was played at once, and the session.
 fn outputs_of<S>((report, session): (StepReport, S)) -> (Vec<bool>, S) {
     (report.outputs, session)
 }
@@ -163,7 +163,7 @@ fn garbles(session: crate::Garbler, planned: &[Planned]) -> Result<Vec<Vec<bool>
     })
 }
 
-/// Runs all steps as the evaluator. Returns the outputs, and for each step if Δ_ka was known.
+/// Plays all steps as the evaluator. Returns the outputs, and for each step if Δ_ka was known.
 fn evaluates(session: crate::Evaluator, planned: &[Planned]) -> Result<(Vec<Vec<bool>>, Vec<bool>), Error> {
     let known = std::cell::RefCell::new(Vec::new());
     let outputs = played(session, planned, Party::Evaluator, |session, at_once, step, input| {
@@ -227,10 +227,7 @@ fn row_14_recovery_lasts_through_the_steps() {
             }
         };
         let (garbled, evaluated) = both_with(
-            [
-                Hooks { alter: Some(Box::new(lie)), ..Hooks::none() },
-                Hooks { alter: Some(Box::new(knows)), ..Hooks::none() },
-            ],
+            [Hooks::lying(lie), Hooks::lying(knows)],
             |session| garbles(session.fill(&request)?, &planned),
             |session| evaluates(session.fill(&request)?, &planned),
         );
@@ -345,7 +342,7 @@ fn rows_10_13_and_15_lies_in_a_later_step() {
                 }
             };
             let hooks = |party| match party == cheater {
-                true => Hooks { alter: Some(Box::new(lie)), ..Hooks::none() },
+                true => Hooks::lying(lie),
                 false => Hooks::none(),
             };
             let carries = |secret: &Secret| Step::new(&program, &[(Party::Garbler, "x", secret)], &["kept"]);
@@ -383,8 +380,8 @@ fn rows_10_13_and_15_lies_in_a_later_step() {
             );
             let caught = if cheater == Party::Garbler { evaluated } else { garbled };
             let Err(Error::Peer(found)) = caught else { panic!("{point:?} in step {in_step}: {caught:?}") };
-            assert_eq!(known(found), cheat, "{point:?} in step {in_step}");
-            // A party reaches the second step alone, and only if it cheats when the first step is decoded.
+            assert_eq!(found, cheat, "{point:?} in step {in_step}");
+            // Only a party that cheats when the first step is decoded reaches the second step, alone.
             let parties = reached.into_inner();
             assert!(if in_step == 0 { parties < 2 } else { parties == 2 }, "{point:?}: {parties}");
         }
@@ -465,7 +462,7 @@ fn row_19_a_step_that_cannot_run_sends_nothing() {
             |session| session.fill(&request)?.run(&program, x).map(drop),
             |session| {
                 let session = session.fill(&request)?;
-                // The evaluator receives no byte of the step before the connection is closed.
+                // The evaluator gets no byte of the step before the connection is closed.
                 Ok(agree_with_nobody(session))
             },
         );
@@ -565,10 +562,7 @@ fn row_17_a_lie_in_one_of_two_steps_side_by_side_ends_both() {
             counts.fetch_add(usize::from(at == Point::OutputLabels), Ordering::Relaxed);
         };
         let (garbled, evaluated) = both_with(
-            [
-                Hooks { alter: Some(Box::new(lie)), ..Hooks::none() },
-                Hooks { alter: Some(Box::new(watch)), ..Hooks::none() },
-            ],
+            [Hooks::lying(lie), Hooks::lying(watch)],
             |session| Ok(outputs_of(session.fill(&request)?.run(&beside()?, &x)?).0),
             |session| Ok(outputs_of(session.fill(&request)?.run(&beside()?, &y)?).0),
         );

@@ -103,14 +103,13 @@ fn connect(
         inputs[Party::Evaluator as usize].fill(bit);
     }
     let mut hooks = [0, 1].map(|i| {
-        let mut hooks = Hooks::none();
         let mut lies = std::mem::take(&mut cheaters[i].state);
-        if !lies.is_empty() {
-            hooks.alter = Some(Box::new(move |point, bytes| {
-                lies.iter_mut().filter(|(at, _)| *at == point).for_each(|(_, alter)| alter(bytes));
-            }));
+        if lies.is_empty() {
+            return Hooks::none();
         }
-        hooks
+        Hooks::lying(move |point, bytes| {
+            lies.iter_mut().filter(|(at, _)| *at == point).for_each(|(_, alter)| alter(bytes));
+        })
     });
     for (channel, cheater) in [&mut left, &mut right].into_iter().zip(&mut cheaters) {
         if let Some(tamper) = cheater.message.take() {

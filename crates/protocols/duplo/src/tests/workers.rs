@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::harness::pair;
 use crate::Cheat;
-use crate::hooks::{Hooks, Point, StateHook};
+use crate::hooks::{Forced, Hooks, Point};
 use crate::stored::{Lacking, Stocked};
 use crate::{Request, msg};
 use brickwork_base::{Error, Security};
@@ -230,12 +230,7 @@ fn burns(cheater: Party, cheat: Cheat, with_ots: bool, workers: [Vec<Worker>; 2]
 }
 
 pub(super) fn alters(point: Point, place: usize, bits: u8) -> Hooks {
-    let alter: StateHook = Box::new(move |at, bytes| {
-        if at == point {
-            bytes[place] ^= bits;
-        }
-    });
-    Hooks { alter: Some(alter), ..Hooks::none() }
+    Hooks::at(point, move |bytes| bytes[place] ^= bits)
 }
 
 /// Row 16 of the table of attacks: a failed check of any worker burns the epoch for all workers.
@@ -255,7 +250,7 @@ fn row_16_a_failed_check_of_one_worker_burns_for_all() {
 }
 
 /// Replaces the ranges of a log entry.
-type RangesHook = Box<dyn FnMut(Ranges) -> Ranges + Send + Sync>;
+type RangesHook = Arc<dyn Fn(Ranges) -> Ranges + Send + Sync>;
 
 /// Makes two hooks by which two workers of one party exchange their ranges.
 fn exchange() -> [RangesHook; 2] {
@@ -263,7 +258,7 @@ fn exchange() -> [RangesHook; 2] {
     let place: Arc<Place> = Arc::default();
     [0, 1].map(|k| -> RangesHook {
         let place = place.clone();
-        Box::new(move |mine| {
+        Arc::new(move |mine| {
             let mut both = place.0.lock().unwrap();
             both[1 - k] = Some(mine);
             place.1.notify_all();
@@ -283,9 +278,9 @@ fn exchange() -> [RangesHook; 2] {
 fn row_16_workers_that_exchange_their_ranges_are_refused() {
     for (cheater, cheat) in [(Party::Garbler, Cheat::Commitment), (Party::Evaluator, Cheat::OtExtension)] {
         let mut all = workers();
-        let [one, other] = exchange();
-        all[cheater as usize][0].1.ranges = Some(one);
-        all[cheater as usize][1].1.ranges = Some(other);
+        for (worker, ranges) in all[cheater as usize].iter_mut().zip(exchange()) {
+            worker.1.settings = Some(Forced { ranges: Some(ranges), ..Forced::default() });
+        }
         burns(cheater, cheat, cheater == Party::Evaluator, all);
     }
 }

@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use super::*;
 use crate::Cheat;
-use crate::adversary::{Hooks, Point, SEED, StateHook};
+use crate::adversary::{Hooks, Point, SEED};
 use crate::choice::Choice;
 use crate::msg;
 use crate::stored::needs::Filling;
-use crate::tests::{random_inputs, random_program};
+use crate::tests::random_program;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
+use brickwork_harness::random_inputs;
 use brickwork_harness::stores::{
     BOTH, ConnectionEnds, SeenMessages, Stores, check_bound, check_cuts, dying, left, terms,
 };
 use brickwork_primitives::cut_and_choose::{BucketRule, Bucketing, Detection};
-use brickwork_primitives::ihash;
+use brickwork_primitives::{hooks, ihash};
 use brickwork_protocol::stock::PreprocessingStep;
 use brickwork_protocol::stock::inventory::{executions, inventory};
 use brickwork_protocol::stock::msg::STAND;
@@ -71,8 +72,8 @@ struct Did {
 /// The stores of both parties, on which connections work.
 struct Folders(Stores);
 
-fn dealt(alter: Option<StateHook>) -> Hooks {
-    Hooks { alter, dealer: Some(DEALER), ..Hooks::none() }
+fn dealt(alter: Option<hooks::StateHook<Point>>) -> Hooks {
+    alter.map_or_else(Hooks::none, Hooks::lying).dealt_by(DEALER)
 }
 
 fn one(
@@ -589,7 +590,7 @@ fn nothing_is_used_twice(unit: Unit) {
     }
 }
 
-fn everywhere(point: Point) -> StateHook {
+fn everywhere(point: Point) -> hooks::StateHook<Point> {
     Box::new(move |here, bytes: &mut [u8]| {
         if here == point {
             bytes.chunks_mut(16).for_each(|block| block[3] ^= 1);
@@ -698,7 +699,7 @@ fn a_cheat_burns(
     assert!(again.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{name} {check:?}");
 }
 
-fn known() -> StateHook {
+fn known() -> hooks::StateHook<Point> {
     Box::new(|point, bytes| {
         if point == Point::Challenge {
             bytes.fill(SEED);
@@ -707,7 +708,7 @@ fn known() -> StateHook {
 }
 
 /// Returns a hook that makes all gates or copies of each bucket bad, except the one at this position.
-fn rubbish_but(place: usize, steps: &[Filling]) -> StateHook {
+fn rubbish_but(place: usize, steps: &[Filling]) -> hooks::StateHook<Point> {
     let choice = Choice::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &steps[0].supply());
     let bucket = steps[0].sizes.copies[0].bucket as usize;
     let kept = choice.copies[0].kept.iter().enumerate();
@@ -757,7 +758,7 @@ fn row_05_one_good_gate_or_copy_anywhere_is_enough() {
 }
 
 /// Returns a hook that makes the second gate or copy of each program's first bucket give the opposite result.
-fn opposite(unit: Unit, steps: &[Filling]) -> StateHook {
+fn opposite(unit: Unit, steps: &[Filling]) -> hooks::StateHook<Point> {
     let choice = Choice::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &steps[0].supply());
     let bucket = steps[0].sizes.copies[0].bucket as usize;
     let slots_of_a_program = if unit == Unit::Gates { 2 } else { 1 };

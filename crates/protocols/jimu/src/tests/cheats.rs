@@ -4,7 +4,7 @@ use super::*;
 use brickwork_testing::Replayable as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::adversary::{Case, Ending, PartyAction, Point, add, sizes};
+use crate::adversary::{Case, Ending, Point, add, opposite, sizes};
 use crate::parameters::Sizes;
 use brickwork_base::Malformed;
 use brickwork_circuit::library;
@@ -163,13 +163,12 @@ fn row_04_nothing_is_chosen_before_all_hashes_are_proven() {
     let (program, mut rng) = (products(2), Rng::replayable("test inputs"));
     for unit in Unit::ALL {
         for nth in [1, 2] {
-            let case = Case::new(&program, sizes(&program, unit), &mut rng).dealt(&mut rng);
+            let case = Case::new(&program, sizes(&program, unit), &mut rng).known().dealt(&mut rng);
             let wrong = |words: &mut Vec<u8>| words.iter_mut().for_each(|byte| *byte ^= 1);
             let outcome = case.sends(Party::Garbler, ihash::msg::ANSWER, nth, wrong).run();
             let caught = Ending::Caught(ihash::Cheat::Codeword.into());
             assert_eq!(outcome.ending(Party::Garbler), Ok(caught));
-            let told = |e: &PartyAction| matches!(e, PartyAction::Sent(msg::CHALLENGE, _));
-            assert!(!outcome.events[1].iter().any(told));
+            assert!(!outcome.says(Party::Evaluator, msg::CHALLENGE));
         }
     }
 }
@@ -227,11 +226,11 @@ fn row_12_another_offset_or_label_of_ots_tells_nothing_of_the_input() {
     let caught = Ending::Caught(Cheat::OtOffset.into());
     for (unit, bit) in Unit::ALL.into_iter().flat_map(|unit| [(unit, false), (unit, true)]) {
         let [x, y] = [Party::Garbler, Party::Evaluator].map(|party| vec![bit; program.input_width(party)]);
-        let mut case = || Case::new(&program, sizes(&program, unit), &mut rng).inputs(&x, &y);
-        let offset = case().lie(Party::Garbler, Point::Offset, |_, offset| offset[16 + 9] ^= 1);
+        let mut case = || Case::new(&program, sizes(&program, unit), &mut rng).known().inputs(&x, &y);
+        let offset = case().lie(Point::Offset, |offset| offset[16 + 9] ^= 1);
         assert_eq!(ends_as(offset, Party::Garbler), caught);
         // The garbler hashes the label of bit 1 instead of that of 0.
-        let label = case().lie(Party::Garbler, Point::OtLabels, |delta, labels| add(labels, delta, [0]));
+        let label = case().lie_with(Point::OtLabels, |delta, labels| add(labels, delta, [0]));
         assert_eq!(ends_as(label, Party::Garbler), caught);
     }
 }
@@ -242,12 +241,10 @@ fn row_12_another_offset_or_label_of_ots_tells_nothing_of_the_input() {
 fn row_02_no_points_are_drawn_before_what_is_watched_is_proven() {
     let (program, mut rng) = (products(2), Rng::replayable("test inputs"));
     for nth in [0, 1] {
-        let case = Case::new(&program, sizes(&program, Unit::Gates), &mut rng).dealt(&mut rng);
+        let case = Case::new(&program, sizes(&program, Unit::Gates), &mut rng).known().dealt(&mut rng);
         let outcome = case.sends(Party::Evaluator, ihash::msg::SECRET, nth, flip(0, 1)).run();
         assert_eq!(outcome.ending(Party::Evaluator), Ok(Ending::Caught(ihash::Cheat::Watched.into())));
-        let told = |tag: Tag| {
-            outcome.events[0].iter().any(|e| matches!(e, PartyAction::Sent(sent, _) if *sent == tag))
-        };
+        let told = |tag: Tag| outcome.says(Party::Garbler, tag);
         assert!(told(ihash::msg::SHARES) && !told(msg::POINTS) && !told(ihash::msg::CORRECTIONS));
     }
 }
@@ -285,8 +282,8 @@ fn row_14_an_evaluator_that_gets_the_offset_computes_in_the_clear_and_nobody_see
     let (program, mut rng) = (products(6), Rng::replayable("test inputs"));
     for k in 0..8 {
         // One of 12 gates computes NAND; for k = 0 none does.
-        let case = Case::new(&program, cut(&program, Unit::Gates, 6, [2, 0]), &mut rng);
-        let case = case.lie(Party::Garbler, Point::GateOutputs, move |delta, outputs| {
+        let case = Case::new(&program, cut(&program, Unit::Gates, 6, [2, 0]), &mut rng).known();
+        let case = case.lie_with(Point::GateOutputs, move |delta, outputs| {
             add(outputs, delta, (k > 0).then_some(k));
         });
         let outcome = case.run();
@@ -304,15 +301,15 @@ fn row_14_a_copy_that_gives_the_other_label_gives_the_offset_away() {
     let (program, mut rng) = (products(6), Rng::replayable("test inputs"));
     for (copies, output) in [(vec![], 0), (vec![1], 0), (vec![0], 3), (vec![1], 5)] {
         let expected = if copies.is_empty() { Ending::Survived } else { Ending::Recovered };
-        let case = Case::new(&program, cut(&program, Unit::Components, 1, [2, 0]), &mut rng);
-        let outcome = case.opposite(0, copies, output).run();
+        let case = Case::new(&program, cut(&program, Unit::Components, 1, [2, 0]), &mut rng).known();
+        let outcome = opposite(case, 0, copies, output).run();
         assert_eq!(outcome.ending(Party::Garbler), Ok(expected));
         assert_eq!(outcome.ending(Party::Evaluator), Ok(Ending::Survived));
     }
     // A bad copy that is opened is always detected.
     for _ in 0..3 {
-        let case = Case::new(&program, cut(&program, Unit::Components, 1, [1, 3]), &mut rng);
-        let outcome = case.opposite(0, 0..4, 2).run();
+        let case = Case::new(&program, cut(&program, Unit::Components, 1, [1, 3]), &mut rng).known();
+        let outcome = opposite(case, 0, 0..4, 2).run();
         assert_eq!(outcome.ending(Party::Garbler), Ok(Ending::Caught(Cheat::OpenedCopy.into())));
     }
 }
@@ -325,8 +322,8 @@ fn row_05_bad_gates_win_as_often_as_they_must() {
     let (trials, mut wins, mut caught, mut recovered) = (400, 0, 0, 0);
     for _ in 0..trials {
         let small = cut(&program, Unit::Gates, 2, [2, 2]);
-        let case = Case::new(&program, small, &mut rng).cheap(&mut rng);
-        let case = case.lie(Party::Garbler, Point::GateOutputs, |delta, outputs| add(outputs, delta, [0, 1]));
+        let case = Case::new(&program, small, &mut rng).dealt(&mut rng);
+        let case = case.lie_with(Point::GateOutputs, |delta, outputs| add(outputs, delta, [0, 1]));
         match ends_as(case, Party::Garbler) {
             Ending::Caught(cheat) => {
                 assert_eq!(cheat, Cheat::OpenedGate);
@@ -358,8 +355,9 @@ fn row_10_every_wrong_sum_of_what_is_read_is_found_also_by_who_gets_the_offset()
     // solderings of inputs and of outputs; then the sums.
     let sums = 3 + 2 * 2;
     let mut ends = |gets_offset: bool, differences: Vec<(usize, u8)>| {
-        let case = Case::new(&program, cut(&program, Unit::Gates, 6, [2, 0]), &mut rng).dealt(&mut rng);
-        let case = case.lie(Party::Garbler, Point::GateOutputs, move |delta, outputs| {
+        let case =
+            Case::new(&program, cut(&program, Unit::Gates, 6, [2, 0]), &mut rng).known().dealt(&mut rng);
+        let case = case.lie_with(Point::GateOutputs, move |delta, outputs| {
             add(outputs, delta, gets_offset.then_some(3));
         });
         let case = case.sends(Party::Garbler, ihash::msg::OPENED, sums, move |message| {

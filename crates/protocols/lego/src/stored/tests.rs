@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::adversary::{Hooks, Point, SEED, StateHook, chosen, random_inputs, random_program, toy};
+use crate::adversary::{Hooks, Point, SEED, chosen, random_inputs, random_program, toy};
 use crate::parameters::{Parameters, stock_share};
 use crate::{Cheat, msg};
 use brickwork_base::random::Rng;
@@ -11,6 +11,7 @@ use brickwork_circuit::{Port, ProgramBuilder, Recipient, Type, library};
 use brickwork_harness::stores::{
     BOTH, ConnectionEnds, SeenMessages, Stores, check_bound, check_cuts, dying, left, terms,
 };
+use brickwork_primitives::hooks;
 use brickwork_protocol::ItemKind;
 use brickwork_protocol::stock::inventory::{executions, inventory};
 use brickwork_protocol::stock::msg::STAND;
@@ -484,7 +485,7 @@ fn row_16_a_cheat_burns_the_epoch() {
     let (zeros, asked) = (vec![false; 2], of(&program));
     let run = TestedAction::Run(&program, [&zeros, &zeros], Lacking::Refuse);
     let (fill, build) = (TestedAction::Fill(&asked), TestedAction::Build(&program, Lacking::Refuse));
-    let lie = |point: Point, at: usize| -> StateHook {
+    let lie = |point: Point, at: usize| -> hooks::StateHook<Point> {
         Box::new(move |here, bytes: &mut [u8]| {
             if here == point {
                 let at = at.min(bytes.len() - 1);
@@ -492,14 +493,14 @@ fn row_16_a_cheat_burns_the_epoch() {
             }
         })
     };
-    let everywhere = |point: Point| -> StateHook {
+    let everywhere = |point: Point| -> hooks::StateHook<Point> {
         Box::new(move |here, bytes: &mut [u8]| {
             if here == point {
                 bytes.chunks_mut(16).for_each(|label| label[3] ^= 2);
             }
         })
     };
-    let by_garbler: [(StateHook, Cheat, TestedAction); 12] = [
+    let by_garbler: [(hooks::StateHook<Point>, Cheat, TestedAction); 12] = [
         (everywhere(Point::GateOutputs), Cheat::Opening, fill),
         (everywhere(Point::WireHashes), Cheat::WireAuthenticator, fill),
         (everywhere(Point::InputHashes), Cheat::InputAuthenticator, fill),
@@ -523,7 +524,7 @@ fn row_16_a_cheat_burns_the_epoch() {
         let folders = Folders::new();
         let _ = folders.good(TestedAction::Fill(&asked.times(2).unwrap()));
         let mut hooks = [Hooks::none(), Hooks::none()];
-        hooks[cheater].alter = Some(alter);
+        hooks[cheater] = Hooks::lying(alter);
         let results = folders.with(memory_pair(), hooks, what);
         assert!(results[1 - cheater].as_ref().is_err_and(|error| error.is_cheat(check)), "{check:?}");
         let honest = BOTH[1 - cheater];
@@ -547,17 +548,17 @@ fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
         let folders = Folders::new();
         // The cheat alters the second gate of each program's first bucket.
         let bad: Vec<usize> = [1, 4 * gates.bucket as usize + 1].map(|place| assigned[place]).to_vec();
-        let nand: StateHook = Box::new(move |point, bytes| {
+        let nand: hooks::StateHook<Point> = Box::new(move |point, bytes| {
             if point == Point::GateOutputs {
                 bad.iter().for_each(|&gate| bytes[16 * gate] ^= 1);
             }
         });
-        let known: StateHook = Box::new(|point, bytes| {
+        let known: hooks::StateHook<Point> = Box::new(|point, bytes| {
             if point == Point::Challenge {
                 bytes.fill(SEED);
             }
         });
-        let hooks = [nand, known].map(|alter| Hooks { alter: Some(alter), ..Hooks::none() });
+        let hooks = [nand, known].map(Hooks::lying);
         let _ = folders.with(memory_pair(), hooks, TestedAction::Fill(&asked)).map(Result::unwrap);
         if built {
             (0..2).for_each(|_| drop(folders.good(TestedAction::Build(&program, Lacking::Refuse))));
@@ -638,7 +639,7 @@ fn nothing_is_not_taken() {
 /// requested, because wire authenticators depend on the offset, too.
 #[test]
 fn every_epoch_binds_the_offset_when_it_is_set_up() {
-    let alters = |point: Point, byte: usize, bits: u8| -> StateHook {
+    let alters = |point: Point, byte: usize, bits: u8| -> hooks::StateHook<Point> {
         Box::new(move |here, bytes: &mut [u8]| {
             if here == point {
                 let at = byte.min(bytes.len() - 1);
@@ -659,7 +660,7 @@ fn every_epoch_binds_the_offset_when_it_is_set_up() {
             (1, Point::OtBinding, usize::MAX, 1, Cheat::OtBinding),
         ] {
             let (folders, mut hooks) = (Folders::new(), [Hooks::none(), Hooks::none()]);
-            hooks[cheater].alter = Some(alters(point, byte, bits));
+            hooks[cheater] = Hooks::lying(alters(point, byte, bits));
             let results = folders.with(memory_pair(), hooks, TestedAction::Fill(&asked));
             let caught = results[1 - cheater].as_ref().is_err_and(|error| error.is_cheat(check));
             assert!(caught, "{asked} {point:?}: {:?}", results[1 - cheater].as_ref().err());

@@ -16,9 +16,9 @@ use std::sync::Arc;
 #[test]
 fn random_programs_come_out_right() {
     let mut rng = Rng::replayable("test lego honest");
-    of_toy().run().right(false);
+    of_toy().run().survived();
     for round in 0..40 {
-        case(random_program(&mut rng), &mut rng).threads(1 + round % 2).run().right(false);
+        case(random_program(&mut rng), &mut rng).threads(1 + round % 2).run().survived();
     }
 }
 
@@ -71,8 +71,8 @@ fn bytes_are_those_of_the_script() {
         let parameters = Parameters::of_bucketings(ands, wires, 40, &cuts).unwrap();
         let expected = crate::sent_bytes(&program, &parameters).unwrap();
         let outcome = Case::new(&Arc::new(program), Some(cuts), &mut rng).run();
-        outcome.right(false);
-        for report in outcome.results.map(Result::unwrap) {
+        outcome.survived();
+        for report in [outcome.garbler, outcome.evaluator].map(Result::unwrap) {
             let sent = |of: fn(&PhaseReport) -> u64| report.phases.iter().map(of).sum::<u64>();
             let sent = [sent(|phase| phase.garbler_sent_bytes), sent(|phase| phase.evaluator_sent_bytes)];
             assert_eq!(sent, expected);

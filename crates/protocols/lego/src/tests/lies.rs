@@ -24,51 +24,75 @@ fn flip_one(place: usize, byte: usize, bit: u8) -> impl FnMut(&mut [u8]) + Send 
 /// Makes a run of the toy program in which most items are opened.
 fn checked() -> Case {
     let cuts = cuts([2, 40], [3, 40], [3, 40]);
-    of_toy().with(cuts)
+    of_toy_with(cuts)
 }
 
 #[test]
 fn items_that_are_bad_everywhere_are_caught() {
     // The cases: labels with other offsets, random tables, and gates that compute NAND.
-    checked().garbler(Point::GateOffset, flip(3, 2)).run().evaluator_caught(Cheat::Opening);
-    checked().garbler(Point::Tables, flip(3, 2)).run().evaluator_caught(Cheat::Opening);
-    checked().garbler(Point::GateOutputs, flip(0, 0)).run().evaluator_caught(Cheat::Opening);
-    checked().garbler(Point::GateOutputs, flip(9, 0)).run().evaluator_caught(Cheat::Opening);
-    checked().garbler(Point::WireHashes, flip(3, 2)).run().evaluator_caught(Cheat::WireAuthenticator);
+    checked().lie(Point::GateOffset, flip(3, 2)).run().is_caught(Party::Evaluator, Cheat::Opening);
+    checked().lie(Point::Tables, flip(3, 2)).run().is_caught(Party::Evaluator, Cheat::Opening);
+    checked().lie(Point::GateOutputs, flip(0, 0)).run().is_caught(Party::Evaluator, Cheat::Opening);
+    checked().lie(Point::GateOutputs, flip(9, 0)).run().is_caught(Party::Evaluator, Cheat::Opening);
+    checked().lie(Point::WireHashes, flip(3, 2)).run().is_caught(Party::Evaluator, Cheat::WireAuthenticator);
     let swap = |bytes: &mut [u8]| bytes.chunks_mut(32).for_each(|pair| pair.rotate_left(16));
-    checked().garbler(Point::WireHashes, swap).run().evaluator_caught(Cheat::WireAuthenticator);
+    checked().lie(Point::WireHashes, swap).run().is_caught(Party::Evaluator, Cheat::WireAuthenticator);
     // The cases: authenticators for the other bit, for another wire, and with other hashes.
-    checked().garbler(Point::InputWires, flip(0, 0)).run().evaluator_caught(Cheat::Opening);
-    checked().garbler(Point::InputWires, flip(5, 1)).run().evaluator_caught(Cheat::InputAuthenticator);
-    checked().garbler(Point::InputHashes, flip(5, 1)).run().evaluator_caught(Cheat::InputAuthenticator);
-    checked().garbler(Point::InputHashes, swap).run().evaluator_caught(Cheat::InputAuthenticator);
+    checked().lie(Point::InputWires, flip(0, 0)).run().is_caught(Party::Evaluator, Cheat::Opening);
+    checked().lie(Point::InputWires, flip(5, 1)).run().is_caught(Party::Evaluator, Cheat::InputAuthenticator);
+    checked()
+        .lie(Point::InputHashes, flip(5, 1))
+        .run()
+        .is_caught(Party::Evaluator, Cheat::InputAuthenticator);
+    checked().lie(Point::InputHashes, swap).run().is_caught(Party::Evaluator, Cheat::InputAuthenticator);
 }
 
 #[test]
 fn openings_are_what_was_committed_to() {
     for byte in [0, 7] {
         // The garbler opens an input of a gate with another bit, or another label.
-        of_toy().garbler(Point::OpenedGates, flip_one(1, byte, 0)).run().evaluator_caught(Cheat::Opening);
+        of_toy()
+            .lie(Point::OpenedGates, flip_one(1, byte, 0))
+            .run()
+            .is_caught(Party::Evaluator, Cheat::Opening);
         for point in
             [Point::GateSolderings, Point::AuthenticatorSolderings, Point::InputSolderings, Point::Solderings]
         {
             for place in [0, 2] {
-                of_toy().garbler(point, flip_one(place, byte, 0)).run().evaluator_caught(Cheat::Opening);
+                of_toy()
+                    .lie(point, flip_one(place, byte, 0))
+                    .run()
+                    .is_caught(Party::Evaluator, Cheat::Opening);
             }
         }
     }
     // The cheat changes only the bit, but the authenticator's hash covers it, too.
-    of_toy().garbler(Point::OpenedAuthenticators, flip_one(1, 0, 0)).run().evaluator_caught(Cheat::Opening);
-    let other = flip_one(1, 7, 0);
-    of_toy().garbler(Point::OpenedAuthenticators, other).run().evaluator_caught(Cheat::WireAuthenticator);
-    of_toy().garbler(Point::OpenedInputs, flip_one(1, 0, 0)).run().evaluator_caught(Cheat::OffsetColour);
     of_toy()
-        .garbler(Point::OpenedInputs, flip_one(1, 7, 0))
+        .lie(Point::OpenedAuthenticators, flip_one(1, 0, 0))
         .run()
-        .evaluator_caught(Cheat::InputAuthenticator);
+        .is_caught(Party::Evaluator, Cheat::Opening);
+    let other = flip_one(1, 7, 0);
+    of_toy()
+        .lie(Point::OpenedAuthenticators, other)
+        .run()
+        .is_caught(Party::Evaluator, Cheat::WireAuthenticator);
+    of_toy()
+        .lie(Point::OpenedInputs, flip_one(1, 0, 0))
+        .run()
+        .is_caught(Party::Evaluator, Cheat::OffsetColour);
+    of_toy()
+        .lie(Point::OpenedInputs, flip_one(1, 7, 0))
+        .run()
+        .is_caught(Party::Evaluator, Cheat::InputAuthenticator);
     let ends_in_1 = flip_one(1, 0, 0);
-    of_toy().garbler(Point::DeltaDifferences, ends_in_1).run().evaluator_caught(Cheat::DeltaDifferenceColour);
-    of_toy().garbler(Point::DeltaDifferences, flip_one(1, 7, 0)).run().evaluator_caught(Cheat::Opening);
+    of_toy()
+        .lie(Point::DeltaDifferences, ends_in_1)
+        .run()
+        .is_caught(Party::Evaluator, Cheat::DeltaDifferenceColour);
+    of_toy()
+        .lie(Point::DeltaDifferences, flip_one(1, 7, 0))
+        .run()
+        .is_caught(Party::Evaluator, Cheat::Opening);
 }
 
 /// The last soldering of a program leads to an output, and the first ones to the first gate. Solderings that
@@ -79,19 +103,19 @@ fn solderings_lead_where_the_program_says() {
         let (left, right) = bytes[..32].split_at_mut(16);
         left.swap_with_slice(right);
     };
-    of_toy().garbler(Point::Solderings, crossed).run().evaluator_caught(Cheat::Opening);
+    of_toy().lie(Point::Solderings, crossed).run().is_caught(Party::Evaluator, Cheat::Opening);
     let last = |bytes: &mut [u8]| {
         let at = bytes.len() - 16;
         bytes[at] ^= 1;
     };
-    of_toy().garbler(Point::Solderings, last).run().evaluator_caught(Cheat::Opening);
+    of_toy().lie(Point::Solderings, last).run().is_caught(Party::Evaluator, Cheat::Opening);
 }
 
 #[test]
 fn the_committed_offset_is_that_of_all_else() {
     // A committed offset that ends in 0 is detected before the challenge.
-    of_toy().garbler(Point::CommittedOffset, flip(0, 0)).run().evaluator_caught(Cheat::Indicator);
-    of_toy().garbler(Point::CommittedOffset, flip(4, 1)).run().evaluator_caught(Cheat::Opening);
+    of_toy().lie(Point::CommittedOffset, flip(0, 0)).run().is_caught(Party::Evaluator, Cheat::Indicator);
+    of_toy().lie(Point::CommittedOffset, flip(4, 1)).run().is_caught(Party::Evaluator, Cheat::Opening);
 }
 
 /// The cheat makes the label of an OT wrong for one choice only. The evaluator's decision does not depend on
@@ -100,12 +124,12 @@ fn the_committed_offset_is_that_of_all_else() {
 fn lies_about_ots_are_noticed_for_either_input() {
     for y in [[false, false], [true, false], [false, true], [true, true]] {
         let case = || of_toy().inputs(&[true, false], &y);
-        case().garbler(Point::OtLabels, flip_one(0, 9, 3)).run().evaluator_caught(Cheat::Opening);
+        case().lie(Point::OtLabels, flip_one(0, 9, 3)).run().is_caught(Party::Evaluator, Cheat::Opening);
         // The cheat changes the lowest bit and adapts the opening. If it stayed undetected, it would flip y.
         let lowest = |point: Point, place: usize| (point, flip_one(place, 0, 0));
         let (at, lie) = lowest(Point::OtLabels, 1);
         let (then, turn) = lowest(Point::InputLabels, 4 + 1);
-        case().garbler(at, lie).garbler(then, turn).run().evaluator_caught(Cheat::Opening);
+        case().lie(at, lie).lie(then, turn).run().is_caught(Party::Evaluator, Cheat::Opening);
     }
 }
 
@@ -116,7 +140,7 @@ fn labels_of_inputs_are_right_or_refused() {
     for place in 0..4 {
         for byte in [0, 5] {
             let lie = flip_one(place, byte, 0);
-            of_toy().garbler(Point::InputLabels, lie).run().evaluator_caught(Cheat::InputLabel);
+            of_toy().lie(Point::InputLabels, lie).run().is_caught(Party::Evaluator, Cheat::InputLabel);
         }
     }
     for y in [[false, false], [true, true]] {
@@ -124,27 +148,30 @@ fn labels_of_inputs_are_right_or_refused() {
             for byte in [0, 5] {
                 let lie = flip_one(place, byte, 0);
                 let case = of_toy().inputs(&[true, true], &y);
-                case.garbler(Point::InputLabels, lie).run().evaluator_caught(Cheat::Opening);
+                case.lie(Point::InputLabels, lie).run().is_caught(Party::Evaluator, Cheat::Opening);
             }
         }
     }
     for place in 0..6 {
         let lie = move |bytes: &mut [u8]| bytes[place] ^= 1;
-        of_toy().garbler(Point::Indicators, lie).run().evaluator_caught(Cheat::Indicator);
+        of_toy().lie(Point::Indicators, lie).run().is_caught(Party::Evaluator, Cheat::Indicator);
     }
 }
 
 #[test]
 fn an_evaluator_that_lies_is_caught() {
     let bit = |bytes: &mut [u8]| *bytes.last_mut().unwrap() ^= 1;
-    of_toy().evaluator(Point::OtBinding, bit).run().garbler_caught(Cheat::OtBinding);
+    of_toy().evaluator_lies(Point::OtBinding, bit).run().is_caught(Party::Garbler, Cheat::OtBinding);
     let label = flip_one(1, 3, 0);
-    of_toy().evaluator(Point::OtBinding, label).run().garbler_caught(Cheat::OtBinding);
+    of_toy().evaluator_lies(Point::OtBinding, label).run().is_caught(Party::Garbler, Cheat::OtBinding);
     let no_bit = |bytes: &mut [u8]| *bytes.last_mut().unwrap() = 2;
-    of_toy().evaluator(Point::OtBinding, no_bit).run().garbler_caught(Cheat::OtBinding);
+    of_toy().evaluator_lies(Point::OtBinding, no_bit).run().is_caught(Party::Garbler, Cheat::OtBinding);
     for place in [0, 1, 20] {
         let lie = move |bytes: &mut [u8]| bytes[place] ^= 1;
-        of_toy().evaluator(Point::OutputLabels, lie).run().garbler_caught(Cheat::ForgedOutput);
+        of_toy()
+            .evaluator_lies(Point::OutputLabels, lie)
+            .run()
+            .is_caught(Party::Garbler, Cheat::ForgedOutput);
     }
 }
 
@@ -156,8 +183,8 @@ fn a_bad_gate_in_a_bucket_is_recovered_from() {
     for inputs in 0..16 {
         let bit = |k: u32| inputs >> k & 1 == 1;
         let nand = flip_one((inputs % 8) as usize, 0, 0);
-        let case = of_toy().with(cuts).inputs(&[bit(0), bit(1)], &[bit(2), bit(3)]);
-        case.garbler(Point::GateOutputs, nand).run().right(true);
+        let case = of_toy_with(cuts).inputs(&[bit(0), bit(1)], &[bit(2), bit(3)]);
+        case.lie(Point::GateOutputs, nand).run().recovered();
     }
 }
 
@@ -171,8 +198,8 @@ fn rubbish_in_a_bucket_is_outvoted() {
         let seen = refused.clone();
         let count = move |bytes: &mut [u8]| *seen.lock().unwrap() += bytes[0];
         let rubbish = flip_one(gate, 6, 0);
-        let case = of_toy().with(cuts).garbler(Point::GateOutputs, rubbish);
-        case.evaluator(Point::Refused, count).run().right(false);
+        let case = of_toy_with(cuts).lie(Point::GateOutputs, rubbish);
+        case.evaluator_lies(Point::Refused, count).run().survived();
     }
     assert_eq!(*refused.lock().unwrap(), 8, "one label in each run");
 }
@@ -181,10 +208,10 @@ fn rubbish_in_a_bucket_is_outvoted() {
 /// unlikely.
 #[test]
 fn a_ruined_bucket_ends_the_run() {
-    let case = || of_toy().with(cuts([2, 0], [3, 0], [3, 0]));
-    case().garbler(Point::GateOutputs, flip(6, 0)).run().evaluator_caught(Cheat::NoValidLabel);
-    case().garbler(Point::WireHashes, flip(6, 0)).run().evaluator_caught(Cheat::NoValidLabel);
-    case().garbler(Point::InputHashes, flip(6, 0)).run().evaluator_caught(Cheat::InputLabel);
+    let case = || of_toy_with(cuts([2, 0], [3, 0], [3, 0]));
+    case().lie(Point::GateOutputs, flip(6, 0)).run().is_caught(Party::Evaluator, Cheat::NoValidLabel);
+    case().lie(Point::WireHashes, flip(6, 0)).run().is_caught(Party::Evaluator, Cheat::NoValidLabel);
+    case().lie(Point::InputHashes, flip(6, 0)).run().is_caught(Party::Evaluator, Cheat::InputLabel);
 }
 
 /// The vote tolerates two bad items in a bucket of two gates and three authenticators.
@@ -198,7 +225,7 @@ fn the_vote_bears_a_minority_of_bad_items() {
                 bytes[32 * guard + 16] ^= 1;
             }
         };
-        of_toy().with(cuts).garbler(Point::WireHashes, bad).run().right(false);
+        of_toy_with(cuts).lie(Point::WireHashes, bad).run().survived();
     }
 }
 
@@ -206,10 +233,10 @@ fn the_vote_bears_a_minority_of_bad_items() {
 #[test]
 fn parameters_that_exceed_the_level_are_refused() {
     let outcome = of_toy().wants(Party::Evaluator, |_, cuts| *cuts = None).run();
-    assert!(matches!(outcome.results[1], Err(Error::Mismatch(_))));
-    assert!(outcome.results[0].is_err());
+    assert!(matches!(outcome.evaluator, Err(Error::Mismatch(_))));
+    assert!(outcome.garbler.is_err());
     let real = |_: &mut AgreedJob, cuts: &mut Option<Bucketings>| *cuts = None;
-    of_toy().wants(Party::Garbler, real).wants(Party::Evaluator, real).run().right(false);
+    of_toy().wants(Party::Garbler, real).wants(Party::Evaluator, real).run().survived();
 }
 
 /// Tests invalid commitments of each kind, and an invalid answer in a proof.
@@ -228,9 +255,9 @@ fn what_is_no_commitment_is_noticed() {
                 }
             })
             .run();
-        match &outcome.results[1] {
+        match &outcome.evaluator {
             // One wrong coordinate does no harm if it is not watched.
-            Ok(_) => outcome.right(false),
+            Ok(_) => outcome.survived(),
             Err(Error::Peer(cheat)) => {
                 assert!(*cheat == Cheat::Commitment || *cheat == Cheat::Opening, "{cheat:?}");
             }
@@ -242,7 +269,7 @@ fn what_is_no_commitment_is_noticed() {
             bytes.iter_mut().for_each(|byte| *byte ^= 0x5a);
         }
     };
-    of_toy().tampers(Party::Garbler, all).run().evaluator_caught(Cheat::Commitment);
+    of_toy().tampers(Party::Garbler, all).run().is_caught(Party::Evaluator, Cheat::Commitment);
     for proof in 0..3 {
         let mut seen = 0;
         let outcome = of_toy()
@@ -253,7 +280,7 @@ fn what_is_no_commitment_is_noticed() {
                 }
             })
             .run();
-        assert!(matches!(outcome.results[1], Err(Error::Peer(_))), "proof {proof}");
+        assert!(matches!(outcome.evaluator, Err(Error::Peer(_))), "proof {proof}");
     }
 }
 
@@ -269,14 +296,17 @@ fn lies_in_the_ots_themselves_are_noticed() {
         }
     };
     let no_point = in_messages(BASE_OT, |points| points[32..64].fill(0xff));
-    with_base_ots().tampers(Party::Garbler, no_point).run().evaluator_caught(Cheat::BaseOtPoint);
+    with_base_ots().tampers(Party::Garbler, no_point).run().is_caught(Party::Evaluator, Cheat::BaseOtPoint);
     let identity = in_messages(BASE_OT, |points| points[..32].fill(0));
-    with_base_ots().tampers(Party::Evaluator, identity).run().garbler_caught(Cheat::BaseOtIdentity);
+    with_base_ots()
+        .tampers(Party::Evaluator, identity)
+        .run()
+        .is_caught(Party::Garbler, Cheat::BaseOtIdentity);
     let no_vector = in_messages(BASE_OT, |keys| keys[32..35].fill(0xff));
     let lattices = with_base_ots().post_quantum().tampers(Party::Garbler, no_vector);
-    lattices.run().evaluator_caught(Cheat::BaseOtVector);
+    lattices.run().is_caught(Party::Evaluator, Cheat::BaseOtVector);
     let rows = in_messages(extension::msg::CHECK, |answer| answer[16] ^= 1);
-    with_base_ots().tampers(Party::Evaluator, rows).run().garbler_caught(Cheat::OtExtension);
+    with_base_ots().tampers(Party::Evaluator, rows).run().is_caught(Party::Garbler, Cheat::OtExtension);
 }
 
 /// Tests each message of the protocol with a length that is a byte too long or too short, from either party.
@@ -308,11 +338,11 @@ fn messages_of_another_length_are_refused() {
         };
         for tag in of_garbler {
             let outcome = of_toy().tampers(Party::Garbler, change(tag)).run();
-            outcome.evaluator_caught(Cheat::UnexpectedMessage);
+            outcome.is_caught(Party::Evaluator, Cheat::UnexpectedMessage);
         }
         for tag in of_evaluator {
             let outcome = of_toy().tampers(Party::Evaluator, change(tag)).run();
-            outcome.garbler_caught(Cheat::UnexpectedMessage);
+            outcome.is_caught(Party::Garbler, Cheat::UnexpectedMessage);
         }
     }
 }
@@ -332,7 +362,7 @@ fn row_19_only_a_garbler_proposes_and_what_it_greeted_with() {
     };
     let greets = alters(session::msg::HELLO, 48);
     let outcome = of_toy().tampers(Party::Evaluator, greets).run();
-    assert!(malformed(outcome.results[0].as_ref().err()));
+    assert!(malformed(outcome.garbler.as_ref().err()));
     // One more opened gate than the greeting says would be secure, too, but the proposal differs from the
     // greeting.
     let real = |_: &mut AgreedJob, cuts: &mut Option<Bucketings>| *cuts = None;
@@ -340,7 +370,7 @@ fn row_19_only_a_garbler_proposes_and_what_it_greeted_with() {
     let both = of_toy().wants(Party::Garbler, real).wants(Party::Evaluator, real);
     let outcome = both.tampers(Party::Garbler, more).run();
     let other = |why: &String| why.contains("the two parties have different cut-and-choose parameters");
-    assert!(matches!(&outcome.results[1], Err(Error::Mismatch(why)) if other(why)));
+    assert!(matches!(&outcome.evaluator, Err(Error::Mismatch(why)) if other(why)));
     for liar in [Party::Garbler, Party::Evaluator] {
         let (mut left, mut right) = memory_pair();
         let channel = if liar == Party::Garbler { &mut left } else { &mut right };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brickwork::circuit::Program;
 use brickwork::duplo::Parameters;
 use brickwork::duplo::adversary::harness::{SEED, chosen, small};
-use brickwork::duplo::adversary::{Hooks, Point, StateHook, evaluator, garbler};
+use brickwork::duplo::adversary::{Hooks, Point, evaluator, garbler};
 use brickwork::random::Rng;
 
 use crate::session::{self, TimedSessions};
@@ -24,22 +24,11 @@ pub fn session(program: &Arc<Program>) -> TimedSessions {
 }
 
 fn one(program: &Arc<Program>, parameters: &Parameters, lie: Option<usize>, rng: &mut Rng) -> (f64, bool) {
-    let hooks = |alter: StateHook| Hooks {
-        alter: Some(alter),
-        parameters: Some(parameters.clone()),
-        dealer: Some([7; 32]),
-        ..Hooks::default()
-    };
-    let lies = hooks(Box::new(move |point, bytes| {
-        if let (Some(lie), Point::CommittedOutputs(0)) = (lie, point) {
-            bytes[lie] ^= 1;
-        }
+    let hooks = |hooks: Hooks| hooks.with(parameters.clone().into()).dealt_by([7; 32]);
+    let lies = hooks(Hooks::at(Point::CommittedOutputs(0), move |bytes| {
+        lie.into_iter().for_each(|lie: usize| bytes[lie] ^= 1)
     }));
-    let known = hooks(Box::new(|point, bytes| {
-        if point == Point::Challenge {
-            bytes.fill(SEED);
-        }
-    }));
+    let known = hooks(Hooks::at(Point::Challenge, |bytes| bytes.fill(SEED)));
     session::timed(
         program,
         rng,

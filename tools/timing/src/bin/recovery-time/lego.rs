@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brickwork::circuit::Program;
-use brickwork::lego::adversary::{Bucketings, Hooks, Point, SEED, StateHook, chosen, evaluator, garbler};
+use brickwork::lego::adversary::{Bucketings, Hooks, Point, SEED, chosen, evaluator, garbler};
 use brickwork::random::Rng;
 
 use crate::session::{self, TimedSessions};
@@ -32,21 +32,15 @@ pub fn session(program: &Arc<Program>) -> TimedSessions {
 }
 
 fn one(program: &Arc<Program>, bad: Vec<usize>, rng: &mut Rng) -> (f64, bool) {
-    let hooks = |alter: StateHook| Hooks { alter: Some(alter), cuts: Some(CUTS), dealer: Some([7; 32]) };
+    let hooks = |hooks: Hooks| hooks.with(CUTS).dealt_by([7; 32]);
     let mut first = 0;
-    let lies = hooks(Box::new(move |point, bytes| {
+    let lies = hooks(Hooks::at(Point::GateOutputs, move |bytes| {
         // The hook gets the outputs of all gates in several parts.
-        if point == Point::GateOutputs {
-            let here = first..first + bytes.len() / 16;
-            bad.iter().filter(|gate| here.contains(gate)).for_each(|gate| bytes[16 * (gate - first)] ^= 1);
-            first = here.end;
-        }
+        let here = first..first + bytes.len() / 16;
+        bad.iter().filter(|gate| here.contains(gate)).for_each(|gate| bytes[16 * (gate - first)] ^= 1);
+        first = here.end;
     }));
-    let known = hooks(Box::new(|point, bytes| {
-        if point == Point::Challenge {
-            bytes.fill(SEED);
-        }
-    }));
+    let known = hooks(Hooks::at(Point::Challenge, |bytes| bytes.fill(SEED)));
     session::timed(
         program,
         rng,

@@ -1,7 +1,7 @@
 //! Sessions with stock on disk: two real stores in a temporary folder, and changes of the stores, of the
 //! connection, or of a party.
 //!
-//! This module has the building blocks of attacks on stock; [`plays`] has the attacks themselves.
+//! This module has the building blocks of attacks on stock; [`plays`] has the attacks.
 
 pub mod plays;
 
@@ -15,16 +15,18 @@ use std::time::Duration;
 
 use brickwork::circuit::{Party, Program};
 use brickwork::disk::{DiskChange, EpochEntry, Faults, NoFaults, Store, StoreKey};
-use brickwork::duplo::Cheat;
-use brickwork::duplo::adversary::harness::{self, HonestEnding, SEED, chosen, known, stock_bucketing, toy};
+use brickwork::duplo::adversary::harness::toy;
 use brickwork::duplo::adversary::{Hooks, Point, stocked};
-use brickwork::duplo::{Lacking, Request, msg};
+use brickwork::duplo::{Duplo, Lacking, Request, msg};
 use brickwork::protocol::msg::{HELLO, NEXT};
 use brickwork::protocol::{TABLE_MEMORY, Terms, Unobserved};
 use brickwork::random::Rng;
 use brickwork::wire::{Channel, Stream, Tag};
 use brickwork::{ProtocolError as Error, Security};
+use brickwork_harness::{Ending, Rigged as _};
 use tempfile::TempDir;
+
+use crate::attack::Played;
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 
@@ -244,9 +246,6 @@ impl Write for AlteredLine {
 
 impl Stream for AlteredLine {}
 
-/// The ending of an attack, or the violated condition.
-pub type StorePlayed = Result<HonestEnding, String>;
-
 /// The result of a connection.
 pub struct ConnectionResult {
     /// By party.
@@ -372,12 +371,12 @@ impl PartyFolders {
             }));
             let mut lies = side.lies;
             // Honest parties get no hook.
-            let alter = (!lies.is_empty()).then(|| -> brickwork::duplo::adversary::StateHook {
-                Box::new(move |point, bytes| {
+            let hooks = match lies.is_empty() {
+                true => Hooks::none(),
+                false => Hooks::lying(move |point, bytes| {
                     lies.iter_mut().filter(|(at, _)| *at == point).for_each(|(_, lie)| lie(bytes))
-                })
-            });
-            let hooks = Hooks { alter, ..Hooks::default() };
+                }),
+            };
             let (store, observer) = (Store::open_with(&self.of(party), &KEY, side.faults)?, Unobserved);
             let mut session = stocked(party, channel, &store, &TERMS, observer, hooks)?;
             if let Some(request) = what.makes() {
@@ -499,19 +498,19 @@ fn outside(sent: &[Sent]) -> Vec<Sent> {
 
 /// Returns the ending for a party. It checks that the party's messages are the first ones of an honest party,
 /// and not all of them if it noticed a cheat.
-fn ending(met: &ConnectionResult, party: Party, what: StoreAction) -> Result<HonestEnding, String> {
+fn ending(met: &ConnectionResult, party: Party, what: StoreAction) -> Result<Ending, String> {
     let (sent, honest) =
         (outside(&met.sent[party as usize]), outside(&HONEST[what as usize].sent[party as usize]));
     if !honest.starts_with(&sent) {
         return Err(format!("the {party:?} sent something that an honest party does not send: {sent:?}"));
     }
     let ending = match &met.result[party as usize] {
-        Ok(()) if met.recovered[party as usize].contains(&true) => HonestEnding::Recovered,
-        Ok(()) => HonestEnding::Survived,
-        Err(Error::Peer(cheat)) => HonestEnding::Caught(known(*cheat)),
-        Err(Error::Mismatch(_)) => HonestEnding::Refused,
-        Err(Error::Stock(_) | Error::Strangers(_)) => HonestEnding::Stopped,
-        Err(Error::Io(_)) => HonestEnding::Gone,
+        Ok(()) if met.recovered[party as usize].contains(&true) => Ending::Recovered,
+        Ok(()) => Ending::Survived,
+        Err(Error::Peer(cheat)) => Ending::Caught(*cheat),
+        Err(Error::Mismatch(_)) => Ending::Refused,
+        Err(Error::Stock(_) | Error::Strangers(_)) => Ending::Stopped,
+        Err(Error::Io(_)) => Ending::Gone,
         Err(other) => return Err(format!("the {party:?} ends with {other}")),
     };
     // Rule (b) then follows.
@@ -519,15 +518,15 @@ fn ending(met: &ConnectionResult, party: Party, what: StoreAction) -> Result<Hon
     let outputs =
         |party: Party| met.sent[party as usize].last().is_some_and(|(tag, _)| *tag == msg::OUTPUT_LABELS);
     let holds = match (party, ending) {
-        (_, HonestEnding::Survived | HonestEnding::Recovered) => !not_all,
+        (_, Ending::Survived | Ending::Recovered) => !not_all,
         // While stock is made, each party sends its last message before the other's arrives. This message
         // depends on no secret.
-        (_, HonestEnding::Gone) if what.makes().is_some() => true,
+        (_, Ending::Gone) if what.makes().is_some() => true,
         (Party::Evaluator, _) => not_all && !outputs(party),
         // The garbler sends its last message before the evaluator's last message arrives.
-        (Party::Garbler, HonestEnding::Gone) => true,
-        (Party::Garbler, HonestEnding::Caught(Cheat::ForgedOutput | Cheat::UnexpectedMessage)) => {
-            not_all || outputs(Party::Evaluator)
+        (Party::Garbler, Ending::Gone) => true,
+        (Party::Garbler, Ending::Caught(cheat)) => {
+            not_all || outputs(Party::Evaluator) && Duplo::fails_last(cheat)
         }
         (Party::Garbler, _) => not_all,
     };
@@ -555,6 +554,8 @@ fn only_talk(met: &ConnectionResult, party: Party) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use brickwork::duplo::Cheat;
+
     use super::*;
 
     /// The checks must fail for runs that break the rules.
@@ -562,10 +563,7 @@ mod tests {
     fn who_says_too_much_is_told() {
         let lie = || PartyLies::lies(Point::ProgramSolderings(0), |solderings| solderings[3] ^= 4);
         let mut met = PartyFolders::filled().connect(StoreAction::Run, only(Party::Garbler, lie()));
-        assert_eq!(
-            ending(&met, Party::Evaluator, StoreAction::Run),
-            Ok(HonestEnding::Caught(Cheat::Opening))
-        );
+        assert_eq!(ending(&met, Party::Evaluator, StoreAction::Run), Ok(Ending::caught(Cheat::Opening)));
         met.sent[1] = HONEST[StoreAction::Run as usize].sent[1].clone();
         assert!(ending(&met, Party::Evaluator, StoreAction::Run).is_err());
         met.sent[1] = vec![(msg::STAND, 0)];
@@ -574,10 +572,7 @@ mod tests {
         // this case.
         let lie = || PartyLies::lies(Point::OutputLabels, |message| message[3] ^= 4);
         let mut met = PartyFolders::filled().connect(StoreAction::Run, only(Party::Evaluator, lie()));
-        assert_eq!(
-            ending(&met, Party::Garbler, StoreAction::Run),
-            Ok(HonestEnding::Caught(Cheat::ForgedOutput))
-        );
+        assert_eq!(ending(&met, Party::Garbler, StoreAction::Run), Ok(Ending::caught(Cheat::ForgedOutput)));
         met.result[0] = Err(Cheat::OtBinding.into());
         assert!(ending(&met, Party::Garbler, StoreAction::Run).is_err());
         met.result[0] = Err(Cheat::UnexpectedMessage.into());

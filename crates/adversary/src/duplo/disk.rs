@@ -4,20 +4,19 @@
 
 use brickwork::circuit::Party;
 use brickwork::commit::split::msg::{ANSWER, CORRECTIONS};
-use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::Point;
-use brickwork::duplo::adversary::harness::HonestEnding;
 use brickwork::duplo::msg;
+use brickwork::duplo::{Cheat, Duplo};
 use brickwork::ot::{BASE_OT, extension::msg::CHECK};
+use brickwork_harness::Ending;
 
-use super::attacks::{Catalogue, Name};
-use crate::stores::StorePlayed;
-use crate::stores::plays::{
+use super::stores::plays::{
     FileChange, Pair, burns, cut, damaged, disk_fails, foreign_folder, killed, lies_about_its_log,
     lies_about_its_pair, names_other_items, nothing_to_burn, old_copy, recovers, second_process, used_up,
     whole_bucket_burns,
 };
-use crate::stores::{PartyLies, RUNS, StoreAction};
+use super::stores::{PartyLies, RUNS, StoreAction};
+use crate::attack::{Catalogue, Name, Played};
 
 /// For either party a variant and its description.
 type Variants = [(Party, &'static str, &'static str); 2];
@@ -26,7 +25,7 @@ fn either(garbler: [&'static str; 2], evaluator: [&'static str; 2]) -> Variants 
     [(Party::Garbler, garbler[0], garbler[1]), (Party::Evaluator, evaluator[0], evaluator[1])]
 }
 
-pub(super) fn attacks(all: &mut Catalogue) {
+pub(super) fn attacks(all: &mut Catalogue<Duplo>) {
     burned(all);
     before_an_epoch(all);
     recovered(all);
@@ -53,7 +52,7 @@ type Cheating = (Name, &'static str, Cheat, Party, StoreAction, fn() -> PartyLie
 type Begun = (Name, &'static str, Cheat, Party, fn() -> PartyLies);
 
 /// Adds attacks under rule (d), in a run and while stock is made, by either party.
-fn burned(all: &mut Catalogue) {
+fn burned(all: &mut Catalogue<Duplo>) {
     use Cheat::*;
     use Party::{Evaluator, Garbler};
     use StoreAction::{Fill, More, Run, RunMakingOts};
@@ -261,19 +260,17 @@ fn burned(all: &mut Catalogue) {
         ),
     ];
     for (name, story, cheat, cheater, what, side) in cases {
-        all.played(name, story, Some(cheater), HonestEnding::Caught(cheat), move |_| {
-            burns(what, cheater, side())
-        });
+        all.slow(name, story, Some(cheater), Ending::caught(cheat), move |_| burns(what, cheater, side()));
     }
     let story = "A bucket of stock has only bad copies. The run that evaluates the bucket fails, and burns \
                  everything made with the same secrets.";
-    all.played((5, "whole_bucket_burns"), story, Some(Garbler), HonestEnding::Caught(NoValidLabel), |_| {
+    all.slow((5, "whole_bucket_burns"), story, Some(Garbler), Ending::caught(NoValidLabel), |_| {
         whole_bucket_burns()
     });
 }
 
 /// Adds attacks under rule (d) before any epoch exists.
-fn before_an_epoch(all: &mut Catalogue) {
+fn before_an_epoch(all: &mut Catalogue<Duplo>) {
     let cases: [Begun; 4] = [
         (
             (1, "identity_in_setup"),
@@ -309,36 +306,28 @@ fn before_an_epoch(all: &mut Catalogue) {
         ),
     ];
     for (name, story, cheat, cheater, side) in cases {
-        all.played(name, story, Some(cheater), HonestEnding::Caught(cheat), move |_| {
+        all.slow(name, story, Some(cheater), Ending::caught(cheat), move |_| {
             nothing_to_burn(cheater, side())
         });
     }
 }
 
 /// Adds rows 14 and 28: recovered outputs.
-fn recovered(all: &mut Catalogue) {
+fn recovered(all: &mut Catalogue<Duplo>) {
     let story = "A copy in stock gives the label of the opposite bit. The evaluator recovers the outputs of \
                  this run without a trace, and the next run from the same stock is right.";
-    all.played(
-        (14, "opposite_label_from_stock"),
-        story,
-        Some(Party::Garbler),
-        HonestEnding::Recovered,
-        |_| recovers(false),
-    );
+    all.slow((14, "opposite_label_from_stock"), story, Some(Party::Garbler), Ending::Recovered, |_| {
+        recovers(false)
+    });
     let story = "A copy in stock gives the label of the opposite bit, and copies of a later slot give no \
                  valid label. The garbler would see if the run from stock stops there.";
-    all.played(
-        (28, "a_later_abort_from_stock"),
-        story,
-        Some(Party::Garbler),
-        HonestEnding::Recovered,
-        |_| recovers(true),
-    );
+    all.slow((28, "a_later_abort_from_stock"), story, Some(Party::Garbler), Ending::Recovered, |_| {
+        recovers(true)
+    });
 }
 
 /// Adds row 16: items are used once.
-fn used_once(all: &mut Catalogue) {
+fn used_once(all: &mut Catalogue<Duplo>) {
     for (party, variant, story) in either(
         [
             "garbler_names_other_items",
@@ -351,9 +340,7 @@ fn used_once(all: &mut Catalogue) {
              items whose labels it already has.",
         ],
     ) {
-        all.played((16, variant), story, Some(party), HonestEnding::Stopped, move |_| {
-            names_other_items(party)
-        });
+        all.slow((16, variant), story, Some(party), Ending::Stopped, move |_| names_other_items(party));
     }
     for (party, variant, story) in either(
         [
@@ -365,12 +352,12 @@ fn used_once(all: &mut Catalogue) {
             "A program is run one time more often than the stock allows: the evaluator takes no item twice.",
         ],
     ) {
-        all.played((16, variant), story, None, HonestEnding::Stopped, move |_| used_up(party));
+        all.slow((16, variant), story, None, Ending::Stopped, move |_| used_up(party));
     }
 }
 
 /// Adds rows 20, 21 and 22: interrupted runs and failing disks.
-fn broken_off(all: &mut Catalogue) {
+fn broken_off(all: &mut Catalogue<Duplo>) {
     use Party::{Evaluator, Garbler};
     use StoreAction::{Fill, Run};
     for (what, party, variant, story) in [
@@ -404,7 +391,7 @@ fn broken_off(all: &mut Catalogue) {
              a challenge. The step is begun again, and the attempt is counted.",
         ),
     ] {
-        all.played((20, variant), story, None, HonestEnding::Gone, move |rng| cut(what, party, rng));
+        all.slow((20, variant), story, None, Ending::Gone, move |rng| cut(what, party, rng));
     }
     for (what, party, variant, story) in [
         (
@@ -436,7 +423,7 @@ fn broken_off(all: &mut Catalogue) {
              may be on the disk: an incomplete segment never counts as stock.",
         ),
     ] {
-        all.played((21, variant), story, None, HonestEnding::Survived, move |rng| killed(what, party, rng));
+        all.slow((21, variant), story, None, Ending::Survived, move |rng| killed(what, party, rng));
     }
     for (party, variant, story) in either(
         [
@@ -450,12 +437,12 @@ fn broken_off(all: &mut Catalogue) {
              nothing, and the garbler finds the connection closed.",
         ],
     ) {
-        all.played((22, variant), story, None, HonestEnding::Stopped, move |rng| disk_fails(party, rng));
+        all.slow((22, variant), story, None, Ending::Stopped, move |rng| disk_fails(party, rng));
     }
 }
 
 /// Adds row 23: altered files.
-fn altered(all: &mut Catalogue) {
+fn altered(all: &mut Catalogue<Duplo>) {
     for (damage, variants) in [
         (
             FileChange::Flip,
@@ -504,15 +491,13 @@ fn altered(all: &mut Catalogue) {
         ),
     ] {
         for (party, variant, story) in variants {
-            all.played((23, variant), story, None, HonestEnding::Stopped, move |rng| {
-                damaged(damage, party, rng)
-            });
+            all.slow((23, variant), story, None, Ending::Stopped, move |rng| damaged(damage, party, rng));
         }
     }
 }
 
 /// Adds rows 24 and 25: old copies and foreign stores.
-fn brought_back(all: &mut Catalogue) {
+fn brought_back(all: &mut Catalogue<Duplo>) {
     for (party, variant, story) in either(
         [
             "second_process_of_the_garbler",
@@ -525,7 +510,7 @@ fn brought_back(all: &mut Catalogue) {
              item is taken by two runs.",
         ],
     ) {
-        all.played((24, variant), story, Some(party), HonestEnding::Stopped, move |_| second_process(party));
+        all.slow((24, variant), story, Some(party), Ending::Stopped, move |_| second_process(party));
     }
     for (party, variant, story) in either(
         [
@@ -540,9 +525,9 @@ fn brought_back(all: &mut Catalogue) {
              epoch.",
         ],
     ) {
-        all.played((24, variant), story, Some(party), HonestEnding::Stopped, move |_| old_copy(party, 1));
+        all.slow((24, variant), story, Some(party), Ending::Stopped, move |_| old_copy(party, 1));
     }
-    type Plays = [(&'static str, &'static str, fn(Party) -> StorePlayed); 4];
+    type Plays = [(&'static str, &'static str, fn(Party) -> Played); 4];
     let plays: [(Party, Plays); 2] = [
         (
             Party::Garbler,
@@ -605,7 +590,7 @@ fn brought_back(all: &mut Catalogue) {
         for (variant, story, play) in plays {
             // A user with a wrong folder is not a cheater.
             let cheater = (!variant.contains("folder")).then_some(party);
-            all.played((24, variant), story, cheater, HonestEnding::Stopped, move |_| play(party));
+            all.slow((24, variant), story, cheater, Ending::Stopped, move |_| play(party));
         }
     }
     for (party, variant, story) in either(
@@ -619,7 +604,7 @@ fn brought_back(all: &mut Catalogue) {
              the same copies on a second input.",
         ],
     ) {
-        all.played((25, variant), story, Some(party), HonestEnding::Stopped, move |_| old_copy(party, RUNS));
+        all.slow((25, variant), story, Some(party), Ending::Stopped, move |_| old_copy(party, RUNS));
     }
     for (party, variant, story) in either(
         [
@@ -632,8 +617,6 @@ fn brought_back(all: &mut Catalogue) {
              position, and both parties burn the epoch of this log.",
         ],
     ) {
-        all.played((25, variant), story, Some(party), HonestEnding::Stopped, move |_| {
-            lies_about_its_log(party)
-        });
+        all.slow((25, variant), story, Some(party), Ending::Stopped, move |_| lies_about_its_log(party));
     }
 }

@@ -1,27 +1,29 @@
-//! Functions that play attacks on two stores.
+//! Plays of attacks on two stores.
 //!
-//! Each function checks all conditions. The honest party ends with a typed error after a prefix of an honest
+//! Each play checks all conditions. The honest party ends with a typed error after a prefix of an honest
 //! party's messages, and the affected stock is burned at both parties, so that a retry is refused.
+
+use brickwork::duplo::adversary::harness::{self, SEED, chosen, stock_bucketing};
 
 use super::*;
 
 /// Plays rule (d): a cheat in a run or a filling is detected, and everything with the same secrets is burned
 /// at both parties.
-pub fn burns(what: StoreAction, cheater: Party, side: PartyLies) -> StorePlayed {
+pub fn burns(what: StoreAction, cheater: Party, side: PartyLies) -> Played {
     let stores = what.begin();
     let met = stores.connect(what, only(cheater, side));
     burned(&stores, &met, what, cheater)
 }
 
 /// Plays a cheat that is detected only in a later honest run: a bucket with only bad copies.
-pub fn whole_bucket_burns() -> StorePlayed {
+pub fn whole_bucket_burns() -> Played {
     static STOCK: LazyLock<PartyFolders> = LazyLock::new(|| badly_made(&[(0, 0, usize::MAX, 99)]));
     let stores = STOCK.copy();
     let met = stores.run();
     burned(&stores, &met, StoreAction::Run, Party::Garbler)
 }
 
-fn burned(stores: &PartyFolders, met: &ConnectionResult, what: StoreAction, cheater: Party) -> StorePlayed {
+fn burned(stores: &PartyFolders, met: &ConnectionResult, what: StoreAction, cheater: Party) -> Played {
     let ending = ending(met, other(cheater), what)?;
     must(
         matches!(met.result[cheater as usize], Ok(()) | Err(Error::Io(_))),
@@ -40,7 +42,7 @@ fn burned(stores: &PartyFolders, met: &ConnectionResult, what: StoreAction, chea
 }
 
 /// Plays a cheat before an epoch exists: no stock is burned, and a retry begins with other secrets.
-pub fn nothing_to_burn(cheater: Party, side: PartyLies) -> StorePlayed {
+pub fn nothing_to_burn(cheater: Party, side: PartyLies) -> Played {
     let stores = PartyFolders::empty();
     let met = stores.connect(StoreAction::Fill, only(cheater, side));
     let ending = ending(&met, other(cheater), StoreAction::Fill)?;
@@ -78,7 +80,7 @@ fn badly_made(bad: &[(usize, usize, usize, usize)]) -> PartyFolders {
 /// Plays rows 14 and 28: in the first of several runs a copy gives the opposite label, and if `and_none`, the
 /// copies of another component's bucket give no valid label. The run has the right outputs, looks like an
 /// honest run, and burns nothing.
-pub fn recovers(and_none: bool) -> StorePlayed {
+pub fn recovers(and_none: bool) -> Played {
     static STOCK: LazyLock<[PartyFolders; 2]> =
         LazyLock::new(|| [badly_made(&[(0, 0, 1, 0)]), badly_made(&[(0, 0, 1, 0), (1, 1, 2, 30)])]);
     let stores = STOCK[usize::from(and_none)].copy();
@@ -102,7 +104,7 @@ pub fn recovers(and_none: bool) -> StorePlayed {
 }
 
 /// Plays row 16: a party names items of the stock that are not the next ones.
-pub fn names_other_items(cheater: Party) -> StorePlayed {
+pub fn names_other_items(cheater: Party) -> Played {
     let stores = PartyFolders::filled();
     let met = stores
         .connect(StoreAction::Run, only(cheater, PartyLies::rewrites(msg::INTENT, 0, |plan| plan[7] ^= 1)));
@@ -113,7 +115,7 @@ pub fn names_other_items(cheater: Party) -> StorePlayed {
 }
 
 /// Plays row 16: a program is run once more than the stock allows.
-pub fn used_up(party: Party) -> StorePlayed {
+pub fn used_up(party: Party) -> Played {
     let stores = PartyFolders::filled();
     (0..RUNS).try_for_each(|_| stores.works())?;
     let met = stores.run();
@@ -123,7 +125,7 @@ pub fn used_up(party: Party) -> StorePlayed {
 
 /// Plays row 20: the connection is cut at any byte that a party receives; afterwards both parties continue,
 /// and no item is used twice.
-pub fn cut(what: StoreAction, party: Party, rng: &mut Rng) -> StorePlayed {
+pub fn cut(what: StoreAction, party: Party, rng: &mut Rng) -> Played {
     let stores = what.begin();
     let at = rng.below(HONEST[what as usize].read[party as usize] as u64) as usize;
     let met = stores.connect(what, only(party, PartyLies::cut(at)));
@@ -133,14 +135,14 @@ pub fn cut(what: StoreAction, party: Party, rng: &mut Rng) -> StorePlayed {
 
 /// Plays row 21: a party is killed at any change of its disk, and any part of the change may be stored.
 /// Afterwards both parties continue.
-pub fn killed(what: StoreAction, party: Party, rng: &mut Rng) -> StorePlayed {
+pub fn killed(what: StoreAction, party: Party, rng: &mut Rng) -> Played {
     let never = Failing::killed(usize::MAX, 0);
     drop(what.begin().connect(what, only(party, PartyLies::fails(never.clone()))));
     let (at, some) = (rng.below(never.seen() as u64) as usize, [0, 100, usize::MAX][rng.below(3) as usize]);
     let stores = what.begin();
     drop(stores.connect(what, only(party, PartyLies::fails(Failing::killed(at, some)))));
     goes_on(&stores, what)?;
-    Ok(HonestEnding::Survived)
+    Ok(Ending::Survived)
 }
 
 /// Checks that both parties can continue: the next connection has enough stock, and both logs agree.
@@ -160,7 +162,7 @@ fn goes_on(stores: &PartyFolders, what: StoreAction) -> Result<(), String> {
 
 /// Plays row 22: a change of the disk fails before a program has its items. The store reports the failure and
 /// gives no items until it is opened again; then each item is fresh or burned.
-pub fn disk_fails(party: Party, rng: &mut Rng) -> StorePlayed {
+pub fn disk_fails(party: Party, rng: &mut Rng) -> Played {
     let stores = PartyFolders::filled();
     let opened = Failing::once(usize::MAX, 0);
     drop(Store::open_with(&stores.of(party), &KEY, opened.clone()).map_err(|e| e.to_string())?);
@@ -190,7 +192,7 @@ pub fn disk_fails(party: Party, rng: &mut Rng) -> StorePlayed {
     let gone: Vec<u64> =
         store.batches(&id).map_err(|e| e.to_string())?.iter().map(|batch| state.gone(batch.serial)).collect();
     must(gone.iter().all(|n| *n == gone[0] && *n <= 1), "an item is neither fresh nor burned")?;
-    Ok(HonestEnding::Stopped)
+    Ok(Ending::Stopped)
 }
 
 /// Row 23 of the table of attacks: changes of the files of a party's stock.
@@ -205,7 +207,7 @@ pub enum FileChange {
 }
 
 /// Plays row 23: the damage is found by a check of the store, and also by a run that needs the damaged data.
-pub fn damaged(damage: FileChange, party: Party, rng: &mut Rng) -> StorePlayed {
+pub fn damaged(damage: FileChange, party: Party, rng: &mut Rng) -> Played {
     let stores = PartyFolders::filled();
     let segments = stores.segments(party);
     match damage {
@@ -242,19 +244,19 @@ pub fn damaged(damage: FileChange, party: Party, rng: &mut Rng) -> StorePlayed {
 }
 
 /// Plays row 24: a second process opens a store.
-pub fn second_process(party: Party) -> StorePlayed {
+pub fn second_process(party: Party) -> Played {
     let stores = PartyFolders::filled();
     let first = stores.open(party).map_err(|e| e.to_string())?;
     let second = stores.open(party);
     drop(first);
     match second {
-        Err(Error::Busy(why)) if why.contains("another process uses") => Ok(HonestEnding::Stopped),
+        Err(Error::Busy(why)) if why.contains("another process uses") => Ok(Ending::Stopped),
         _ => Err("a second process has it".into()),
     }
 }
 
 /// Plays rows 24 and 25: a party continues with a copy of its folder from before the last runs.
-pub fn old_copy(party: Party, runs: usize) -> StorePlayed {
+pub fn old_copy(party: Party, runs: usize) -> Played {
     let stores = PartyFolders::filled();
     let copy = stores.copy();
     (0..runs).try_for_each(|_| stores.works())?;
@@ -278,7 +280,7 @@ pub enum Pair {
 }
 
 /// Plays row 24: a party lies about the pair of its store. The other party loses nothing.
-pub fn lies_about_its_pair(cheater: Party, lie: Pair) -> StorePlayed {
+pub fn lies_about_its_pair(cheater: Party, lie: Pair) -> Played {
     let stores = PartyFolders::filled();
     let rewrite = move |bytes: &mut Vec<u8>| match lie {
         Pair::Other => bytes[7] ^= 1,
@@ -298,7 +300,7 @@ pub fn lies_about_its_pair(cheater: Party, lie: Pair) -> StorePlayed {
 
 /// Plays row 24: a party uses the folder of another pair of the same two parties, or a new one. Nothing is
 /// burned, and with the right folder both parties continue.
-pub fn foreign_folder(party: Party, is_new: bool) -> StorePlayed {
+pub fn foreign_folder(party: Party, is_new: bool) -> Played {
     static OTHERS: LazyLock<PartyFolders> = LazyLock::new(|| {
         let stores = PartyFolders::empty();
         let met = stores.connect(StoreAction::Fill, Default::default());
@@ -329,7 +331,7 @@ pub fn foreign_folder(party: Party, is_new: bool) -> StorePlayed {
 }
 
 /// Plays row 25: a party lies about the position of its log.
-pub fn lies_about_its_log(cheater: Party) -> StorePlayed {
+pub fn lies_about_its_log(cheater: Party) -> Played {
     let stores = PartyFolders::filled();
     // The head of the log comes after the number of epochs, the first epoch's identifier, a kind and a
     // number.

@@ -1,167 +1,99 @@
-//! The list of attacks on JIMU.
-
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+//! The attacks on JIMU, row by row. The protocol is described in docs/protocols/jimu.md.
 
 use brickwork::circuit::Party::{self, Evaluator, Garbler};
+use brickwork::circuit::Recipient;
 use brickwork::cut_and_choose::{BucketRule, Bucketing};
+use brickwork::duplo::adversary::harness::{ands, toy};
 use brickwork::ihash::{self, HashParameters};
-use brickwork::jimu::adversary::{self, Case, Ending, Hooks, Point, add, chosen};
+use brickwork::jimu::adversary::{Case, Point, add, chosen, opposite, small};
 use brickwork::jimu::parameters::{HashLevel, Sizes, Unit};
-use brickwork::jimu::{Cheat, msg};
-use brickwork::ot::{self, BASE_OT, extension};
-use brickwork::protocol::AgreedJob;
-use brickwork::protocol::msg::HELLO;
+use brickwork::jimu::{Cheat, Jimu, msg};
+use brickwork::ot::{self, extension};
 use brickwork::random::Rng;
-use brickwork::wire::{Tag, memory_pair};
+use brickwork::wire::Tag;
+use brickwork_harness::Ending;
 
-use super::rates::all_among;
-use super::runs::{PROTOCOL, Toy, products, weakly_hashed};
-use crate::family::{Attack, Played};
-use crate::sampler::{bad_for, choose, exact, unnoticed};
+use crate::attack::{Attack, Name, caught, certain};
+use crate::page::{AttackPage, lines};
+use crate::sampler::{all_among, bad_for, choose, exact, unnoticed};
+use crate::shared;
 
-/// The number of runs of an attack with a certain ending.
-const CERTAIN: usize = 20;
+type Catalogue = crate::attack::Catalogue<Jimu>;
 
-/// The number of runs of an attack with several endings.
-const MANY: usize = 1000;
-
-/// The row and the variant.
-type Name = (u8, &'static str);
-
-#[derive(Default)]
-struct Catalogue(Vec<Attack>);
-
-impl Catalogue {
-    fn add(
-        &mut self,
-        (row, variant): Name,
-        story: &'static str,
-        cheater: Party,
-        endings: Vec<(Ending, f64)>,
-        case: impl Fn(&mut Rng) -> Case + Send + Sync + 'static,
-    ) {
-        let trials = if endings.len() == 1 { CERTAIN } else { MANY };
-        let play = Box::new(move |rng: &mut Rng| case(rng).run().ending(cheater));
-        self.0.push(Attack {
-            protocol: PROTOCOL,
-            row,
-            variant,
-            story,
-            cheater: Some(cheater),
-            endings,
-            trials,
-            play,
-        });
-    }
-
-    /// Adds an attack on the toy program with a certain ending.
-    fn always(
-        &mut self,
-        name: Name,
-        ending: Ending,
-        cheater: Party,
-        story: &'static str,
-        cheat: impl Fn(Case, &Toy) -> Case + Send + Sync + 'static,
-    ) {
-        self.add(name, story, cheater, vec![(ending, 1.0)], move |rng| {
-            let toy = Toy::new(Unit::Gates);
-            cheat(toy.case(rng), &toy)
-        });
-    }
-
-    /// Adds the same kind of attack on components instead of gates.
-    fn always_of_components(
-        &mut self,
-        name: Name,
-        ending: Ending,
-        story: &'static str,
-        cheat: impl Fn(Case, &Toy) -> Case + Send + Sync + 'static,
-    ) {
-        self.add(name, story, Garbler, vec![(ending, 1.0)], move |rng| {
-            let toy = Toy::new(Unit::Components);
-            cheat(toy.case(rng), &toy)
-        });
-    }
-
-    /// Adds a garbler that alters one message, which this check always detects.
-    fn sends(
-        &mut self,
-        name: Name,
-        check: impl Into<brickwork::Cheat>,
-        (tag, nth): (Tag, usize),
-        story: &'static str,
-        alter: fn(&mut Vec<u8>),
-    ) {
-        let ending = caught(check);
-        self.always(name, ending, Garbler, story, move |case, _| case.sends(Garbler, tag, nth, alter));
-    }
+/// Returns the tables of JIMU.
+pub fn page() -> AttackPage {
+    let of_ots = ot::Cheat::ALL.iter().map(|&check| check.into());
+    let of_hashes = ihash::Cheat::ALL.iter().map(|&check| check.into());
+    let all = of_ots.chain(of_hashes).chain(Cheat::ALL.iter().map(|&check| check.into()));
+    AttackPage { protocol: "jimu", file: "protocols/jimu.md", attacks: catalogue(), checks: lines(all) }
 }
 
-fn caught(check: impl Into<brickwork::Cheat>) -> Ending {
-    Ending::Caught(check.into())
+/// Makes a run of ten gates between three bits of each party, in two kinds of components, with outputs to
+/// both, in buckets of three, with a challenge that the garbler knows in advance.
+fn of(unit: Unit, rng: &mut Rng) -> Case {
+    let program = toy();
+    Case::new(&program, small(&program, unit, [3, 12]), rng).known().dealt(rng)
+}
+
+/// Returns the gates or copies in buckets, for the challenge that the garbler knows.
+fn kept(case: &Case) -> Vec<Vec<usize>> {
+    chosen(case.program(), case.settings())
+}
+
+/// Makes a run of `slots` AND gates with a random challenge. Each gate is in a component of its own, with a
+/// bit of each party, and both parties learn all results.
+fn products(slots: u32, unit: Unit, copies: [u32; 2], rng: &mut Rng) -> Case {
+    let program = ands(slots, Recipient::Both);
+    Case::new(&program, small(&program, unit, copies), rng).dealt(rng)
+}
+
+/// Makes a run of one AND gate with another hash of labels.
+fn weakly_hashed(level: HashLevel, rng: &mut Rng) -> Case {
+    let program = ands(1, Recipient::Both);
+    let sizes = Sizes { level, ..small(&program, Unit::Gates, [3, 12]) };
+    Case::new(&program, sizes, rng).dealt(rng)
 }
 
 /// The numbers of the garbler's messages that open gates of the toy program.
 mod opened {
-    use super::{Tag, ihash};
+    use super::{Garbler, Party, Tag, ihash};
 
-    const fn nth(nth: usize) -> (Tag, usize) {
-        (ihash::msg::OPENED, nth)
+    const fn nth(nth: usize) -> (Party, Tag, usize) {
+        (Garbler, ihash::msg::OPENED, nth)
     }
 
-    pub const MESSAGES_OF_GATES: (Tag, usize) = nth(0);
-    pub const LABELS_OF_GATES: (Tag, usize) = nth(2);
-    pub const SOLDERED_MESSAGES: (Tag, usize) = nth(3);
-    pub const SOLDERINGS: (Tag, usize) = nth(4);
-    pub const SUMS_WITH_READ_ONES: (Tag, usize) = nth(7);
-    pub const INPUTS: (Tag, usize) = nth(8);
-    pub const DECODING: (Tag, usize) = nth(9);
+    pub const MESSAGES_OF_GATES: (Party, Tag, usize) = nth(0);
+    pub const LABELS_OF_GATES: (Party, Tag, usize) = nth(2);
+    pub const SOLDERED_MESSAGES: (Party, Tag, usize) = nth(3);
+    pub const SOLDERINGS: (Party, Tag, usize) = nth(4);
+    pub const SUMS_WITH_READ_ONES: (Party, Tag, usize) = nth(7);
+    pub const INPUTS: (Party, Tag, usize) = nth(8);
+    pub const DECODING: (Party, Tag, usize) = nth(9);
     /// The number of bytes that open a label.
     pub const LABEL: usize = 17;
 }
 
 /// Returns all attacks.
 pub fn catalogue() -> Vec<Attack> {
-    let mut all = Catalogue::default();
+    let mut all = Catalogue::new(|rng| of(Unit::Gates, rng));
+    shared::base_ots(&mut all, [Evaluator, Garbler]);
     ots(&mut all);
     hashes(&mut all);
     gates(&mut all);
+    let of_gates = std::mem::replace(&mut all.toy, |rng| of(Unit::Components, rng));
     components(&mut all);
+    all.toy = of_gates;
     offsets(&mut all);
     reading(&mut all);
     solderings(&mut all);
     inputs(&mut all);
     outputs(&mut all);
     order(&mut all);
-    agreement(&mut all);
-    all.0.sort_by_key(|attack| attack.row);
-    all.0
+    shared::greetings(&mut all);
+    all.sorted()
 }
 
 fn ots(all: &mut Catalogue) {
-    // These attacks run real base OTs instead of using a dealer.
-    let real = |rng: &mut Rng| {
-        let toy = Toy::new(Unit::Gates);
-        Case::new(&toy.program, toy.sizes, rng)
-    };
-    let story = "The evaluator sends the identity as its point of the base OTs: every key would be known to \
-                 everybody.";
-    let ending = vec![(caught(ot::Cheat::BaseOtIdentity), 1.0)];
-    all.add((1, "identity"), story, Evaluator, ending, move |rng| {
-        real(rng).sends(Evaluator, BASE_OT, 0, |points| points[..32].fill(0))
-    });
-    let story = "The garbler's point of the base OTs is not in the group.";
-    let ending = vec![(caught(ot::Cheat::BaseOtPoint), 1.0)];
-    all.add((1, "no_point"), story, Garbler, ending, move |rng| {
-        real(rng).sends(Garbler, BASE_OT, 0, |points| points[32..64].fill(0xff))
-    });
-    let story =
-        "The garbler sends a key of a base OT from lattices in which a number is not below the modulus.";
-    let ending = vec![(caught(ot::Cheat::BaseOtVector), 1.0)];
-    all.add((1, "no_vector"), story, Garbler, ending, move |rng| {
-        real(rng).post_quantum().sends(Garbler, BASE_OT, 0, |keys| keys[32..35].fill(0xff))
-    });
     for (variant, nth, story) in [
         (
             "wrong_answer_of_watched_symbols",
@@ -176,7 +108,7 @@ fn ots(all: &mut Catalogue) {
              inputs.",
         ),
     ] {
-        all.always((2, variant), caught(ot::Cheat::OtExtension), Evaluator, story, move |case, _| {
+        all.on_toy((2, variant), caught(ot::Cheat::OtExtension), Evaluator, story, move |case| {
             case.sends(Evaluator, extension::msg::CHECK, nth, |answer| answer[16] ^= 1)
         });
     }
@@ -205,20 +137,20 @@ fn ots(all: &mut Catalogue) {
              its choice for the other blocks.",
         ),
     ] {
-        all.always((2, variant), caught(Cheat::Choices), Evaluator, story, move |case, _| {
-            case.lie(Evaluator, Point::Choices(block), move |_, choices| {
+        all.on_toy((2, variant), caught(Cheat::Choices), Evaluator, story, move |case| {
+            case.evaluator_lies(Point::Choices(block), move |choices| {
                 let place = if last { choices.len() - 1 } else { 0 };
                 choices[place] ^= 1;
             })
         });
     }
     let story = "The evaluator names a secret that it does not have: it watches more symbols than allowed.";
-    all.always((2, "guessed_secret"), caught(ihash::Cheat::Watched), Evaluator, story, |case, _| {
+    all.on_toy((2, "guessed_secret"), caught(ihash::Cheat::Watched), Evaluator, story, |case| {
         case.sends(Evaluator, ihash::msg::SECRET, 1, |secret| secret[3] ^= 4)
     });
     let story =
         "The evaluator lies about the sum of its choices in a combination, as if it had chosen another mask.";
-    all.always((27, "other_sum_of_choices"), caught(Cheat::Choices), Evaluator, story, |case, _| {
+    all.on_toy((27, "other_sum_of_choices"), caught(Cheat::Choices), Evaluator, story, |case| {
         case.sends(Evaluator, msg::COMBINED, 0, |told| told[0] ^= 1)
     });
 }
@@ -247,8 +179,9 @@ fn hashes(all: &mut Catalogue) {
         ),
     ] {
         let missed = all_among(n - count, n, w);
-        let endings = vec![(caught(ihash::Cheat::Codeword), 1.0 - missed), (Ending::Survived, missed)];
-        all.add((3, variant), story, Garbler, endings, move |rng| {
+        let endings =
+            vec![(Ending::caught(ihash::Cheat::Codeword), 1.0 - missed), (Ending::Survived, missed)];
+        let _ = all.add((3, variant), story, Garbler, endings, move |rng| {
             let case = products(1, Unit::Gates, [3, 12], rng);
             case.sends(Garbler, ihash::msg::CORRECTIONS, 0, move |message| {
                 // The lie changes parity symbols of the first word.
@@ -259,22 +192,22 @@ fn hashes(all: &mut Catalogue) {
     let used = (n - w) as f64 / n as f64;
     let story = "For one symbol, the garbler sends a share of a wrong secret. The evaluator notices it if it \
                  does not watch this symbol. The garbler learns only if the symbol is watched.";
-    let endings = vec![(caught(ihash::Cheat::Shares), used), (Ending::Survived, 1.0 - used)];
-    all.add((3, "one_share"), story, Garbler, endings, |rng| {
+    let endings = vec![(Ending::caught(ihash::Cheat::Shares), used), (Ending::Survived, 1.0 - used)];
+    let _ = all.add((3, "one_share"), story, Garbler, endings, |rng| {
         let case = products(1, Unit::Gates, [3, 12], rng);
         case.sends(Garbler, ihash::msg::SHARES, 0, |shares| shares[0] ^= 1)
     });
     all.sends(
         (3, "wrong_hash_of_the_secret"),
         ihash::Cheat::Shares,
-        (ihash::msg::SHARES, 0),
+        (Garbler, ihash::msg::SHARES, 0),
         "The garbler sends the hash of a wrong secret: the answer would show which shares were used.",
         |shares| *shares.last_mut().expect("a hash") ^= 1,
     );
     all.sends(
         (3, "wrong_combination"),
         ihash::Cheat::Codeword,
-        (ihash::msg::ANSWER, 1),
+        (Garbler, ihash::msg::ANSWER, 1),
         "The garbler names combined words that do not belong to its hashed words.",
         |words| words.iter_mut().for_each(|byte| *byte ^= 1),
     );
@@ -285,18 +218,18 @@ fn hashes(all: &mut Catalogue) {
     let story = "With three watched symbols of 96: the garbler solders an input as if another label were \
                  hashed. The two labels agree in as many symbols as two codewords can. A label that passes \
                  the check fits no gate.";
-    let passed = caught(Cheat::EmptyBucket);
-    let endings = vec![(caught(Cheat::Soldering), 1.0 - passes), (passed, passes)];
-    all.add((11, "another_soldering_of_96"), story, Garbler, endings, move |rng| {
+    let passed = Ending::caught(Cheat::EmptyBucket);
+    let endings = vec![(Ending::caught(Cheat::Soldering), 1.0 - passes), (passed, passes)];
+    let _ = all.add((11, "another_soldering_of_96"), story, Garbler, endings, move |rng| {
         // The wire comes after that of the constant.
-        weakly_hashed(level, rng).lie(Garbler, Point::Circuit, |_, labels| labels[48] ^= 1)
+        weakly_hashed(level, rng).lie(Point::Circuit, |labels| labels[48] ^= 1)
     });
     let story = "With three watched symbols of 96: the garbler sends a wrong label of its input, which \
                  agrees with the hashed label in as many symbols as two codewords can. A label that passes \
                  the check fits no gate.";
-    let endings = vec![(caught(Cheat::InputLabel), 1.0 - passes), (passed, passes)];
-    all.add((29, "a_third_label_of_96"), story, Garbler, endings, move |rng| {
-        weakly_hashed(level, rng).lie(Garbler, Point::InputLabels, |_, labels| labels[0] ^= 1)
+    let endings = vec![(Ending::caught(Cheat::InputLabel), 1.0 - passes), (passed, passes)];
+    let _ = all.add((29, "a_third_label_of_96"), story, Garbler, endings, move |rng| {
+        weakly_hashed(level, rng).lie(Point::InputLabels, |labels| labels[0] ^= 1)
     });
     all.sends(
         (11, "wrong_message_of_an_opened_gate"),
@@ -332,7 +265,7 @@ fn hashes(all: &mut Catalogue) {
 fn bad_gates(all: &mut Catalogue, name: Name, story: &'static str, cut: Bucketing, bad: u32, opposite: bool) {
     let half = |k: u32| 0.5_f64.powi(k as i32);
     let (bucket, any) = (cut.bucket, unnoticed(cut, bad, 0.5, |_| 1.0));
-    let noticed = (caught(Cheat::OpenedGate), 1.0 - any);
+    let noticed = (Ending::caught(Cheat::OpenedGate), 1.0 - any);
     let endings = if opposite {
         // The cases for a bucket: none of its bad gates gives a wrong result, or all of its gates do, or the
         // evaluator has two labels.
@@ -346,12 +279,12 @@ fn bad_gates(all: &mut Catalogue, name: Name, story: &'static str, cut: Bucketin
         ]
     } else {
         let lives = unnoticed(cut, bad, 0.5, |k| if k == bucket { 1.0 - half(k) } else { 1.0 });
-        vec![noticed, (caught(Cheat::EmptyBucket), any - lives), (Ending::Survived, lives)]
+        vec![noticed, (Ending::caught(Cheat::EmptyBucket), any - lives), (Ending::Survived, lives)]
     };
-    all.add(name, story, Garbler, endings, move |rng| {
+    let _ = all.add(name, story, Garbler, endings, move |rng| {
         let case = products(cut.slots, Unit::Gates, [bucket, cut.opened], rng);
-        case.lie(Garbler, Point::Tables, move |delta, tables| {
-            let noise: Vec<u128> = delta.iter().map(|block| block.rotate_left(17) ^ 0x1234_5678).collect();
+        case.lie_with(Point::Tables, move |delta, tables| {
+            let noise: Vec<u8> = delta.iter().map(|byte| byte.rotate_left(3) ^ 0x57).collect();
             add(tables, if opposite { delta } else { &noise }, (0..bad as usize).map(|gate| 2 * gate));
         })
     });
@@ -360,7 +293,7 @@ fn bad_gates(all: &mut Catalogue, name: Name, story: &'static str, cut: Bucketin
 fn gates(all: &mut Catalogue) {
     let too_long = caught(Cheat::UnexpectedMessage);
     let story = "The evaluator sends a shorter challenge.";
-    all.always((4, "challenge_of_another_size"), too_long, Evaluator, story, |case, _| {
+    all.on_toy((4, "challenge_of_another_size"), too_long, Evaluator, story, |case| {
         case.sends(Evaluator, msg::CHALLENGE, 0, |seed| seed.truncate(8))
     });
     all.sends(
@@ -371,25 +304,23 @@ fn gates(all: &mut Catalogue) {
         |labels| labels.truncate(labels.len() - opened::LABEL),
     );
     let story = "Every gate that the garbler makes computes NAND.";
-    all.always((5, "another_function"), caught(Cheat::OpenedGate), Garbler, story, |case, toy| {
-        let gates = toy.sizes.copies[0].copies() as usize;
-        case.lie(Garbler, Point::GateOutputs, move |delta, outputs| add(outputs, delta, 0..gates))
+    all.on_toy((5, "another_function"), caught(Cheat::OpenedGate), Garbler, story, |case| {
+        let gates = case.settings().copies[0].copies() as usize;
+        case.lie_with(Point::GateOutputs, move |delta, outputs| add(outputs, delta, 0..gates))
     });
     let story = "The garbler flips a bit of a gate that is used: the other gates of its bucket give right \
                  labels.";
-    all.always((5, "flipped_table_in_use"), Ending::Survived, Garbler, story, |case, toy| {
-        let gate = chosen(&toy.program, &toy.sizes)[0][2];
-        case.lie(Garbler, Point::Tables, move |_, tables| {
+    all.on_toy((5, "flipped_table_in_use"), certain(Ending::Survived), Garbler, story, |case| {
+        let gate = kept(&case)[0][2];
+        case.lie(Point::Tables, move |tables| {
             tables[96 * gate..][..96].iter_mut().step_by(48).for_each(|byte| *byte ^= 1)
         })
     });
     let story = "The garbler knows the challenge beforehand and spoils a whole bucket: no result is valid, \
                  so the evaluator accepts no wrong output.";
-    all.always((5, "whole_bucket"), caught(Cheat::EmptyBucket), Garbler, story, |case, toy| {
-        let gates = chosen(&toy.program, &toy.sizes)[0][..3].to_vec();
-        case.lie(Garbler, Point::GateOutputs, move |_, outputs| {
-            gates.iter().for_each(|gate| outputs[48 * gate + 7] ^= 1)
-        })
+    all.on_toy((5, "whole_bucket"), caught(Cheat::EmptyBucket), Garbler, story, |case| {
+        let gates = kept(&case)[0][..3].to_vec();
+        case.lie(Point::GateOutputs, move |outputs| gates.iter().for_each(|gate| outputs[48 * gate + 7] ^= 1))
     });
     let story = "With few gates, 16 for 4 buckets: three of them are wrong for one colour. An opened wrong \
                  gate is found half of the time. If both gates of a bucket give wrong labels, the bucket has \
@@ -427,23 +358,21 @@ fn gates(all: &mut Catalogue) {
     let story = "One gate of a bucket computes NAND: the sum of two valid labels is the garbler's offset. \
                  The evaluator computes the output itself, and sends the same messages as in an honest \
                  run.";
-    all.always((14, "one_gate_says_the_opposite"), Ending::Recovered, Garbler, story, |case, toy| {
-        let gate = chosen(&toy.program, &toy.sizes)[0][4];
-        case.lie(Garbler, Point::GateOutputs, move |delta, outputs| add(outputs, delta, [gate]))
+    all.on_toy((14, "one_gate_says_the_opposite"), certain(Ending::Recovered), Garbler, story, |case| {
+        let gate = kept(&case)[0][4];
+        case.lie_with(Point::GateOutputs, move |delta, outputs| add(outputs, delta, [gate]))
     });
     let story = "Every bucket gives two valid labels. The garbler would see if many recoveries change the \
                  evaluator's messages.";
-    all.always((28, "every_bucket_disagrees"), Ending::Recovered, Garbler, story, |case, toy| {
-        let gates: Vec<usize> = chosen(&toy.program, &toy.sizes)[0].chunks(3).map(|gates| gates[1]).collect();
-        case.lie(Garbler, Point::GateOutputs, move |delta, outputs| {
-            add(outputs, delta, gates.iter().copied())
-        })
+    all.on_toy((28, "every_bucket_disagrees"), certain(Ending::Recovered), Garbler, story, |case| {
+        let gates: Vec<usize> = kept(&case)[0].chunks(3).map(|gates| gates[1]).collect();
+        case.lie_with(Point::GateOutputs, move |delta, outputs| add(outputs, delta, gates.iter().copied()))
     });
     let story = "The first bucket gives two valid labels. In each later bucket only one gate gives a valid \
                  label. The garbler would see if the evaluator stops there.";
-    all.always((28, "a_later_abort"), Ending::Recovered, Garbler, story, |case, toy| {
-        let gates = chosen(&toy.program, &toy.sizes)[0].clone();
-        case.lie(Garbler, Point::GateOutputs, move |delta, outputs| {
+    all.on_toy((28, "a_later_abort"), certain(Ending::Recovered), Garbler, story, |case| {
+        let gates = kept(&case)[0].clone();
+        case.lie_with(Point::GateOutputs, move |delta, outputs| {
             add(outputs, delta, [gates[1]]);
             for bucket in gates[3..].chunks(3) {
                 bucket[1..].iter().for_each(|gate| outputs[48 * gate + 20] ^= 8);
@@ -454,29 +383,23 @@ fn gates(all: &mut Catalogue) {
 
 /// Adds a garbler that makes the first `bad` copies of a component give an invalid label, or the opposite
 /// label.
-fn bad_copies(
-    all: &mut Catalogue,
-    name: Name,
-    story: &'static str,
-    cut: Bucketing,
-    bad: u32,
-    opposite: bool,
-) {
+fn bad_copies(all: &mut Catalogue, name: Name, story: &'static str, cut: Bucketing, bad: u32, turned: bool) {
     let hidden =
         choose(cut.kept() as u32 + cut.opened - bad, cut.opened) / choose(cut.copies() as u32, cut.opened);
     let ruined = exact(cut, bad_for(cut, BucketRule::COMPONENT) as u32, bad);
-    let (lost, rest) = match opposite {
+    let (lost, rest) = match turned {
         true => (Ending::Fooled, Ending::Recovered),
-        false => (caught(Cheat::EmptyBucket), Ending::Survived),
+        false => (Ending::caught(Cheat::EmptyBucket), Ending::Survived),
     };
-    let endings = vec![(caught(Cheat::OpenedCopy), 1.0 - hidden), (lost, ruined), (rest, hidden - ruined)];
-    all.add(name, story, Garbler, endings, move |rng| {
+    let endings =
+        vec![(Ending::caught(Cheat::OpenedCopy), 1.0 - hidden), (lost, ruined), (rest, hidden - ruined)];
+    let _ = all.add(name, story, Garbler, endings, move |rng| {
         let case = products(cut.slots, Unit::Components, [cut.bucket, cut.opened], rng);
-        if opposite {
-            return case.opposite(0, 0..bad, 0);
+        if turned {
+            return opposite(case, 0, 0..bad, 0);
         }
         (0..bad).fold(case, |case, copy| {
-            case.lie(Garbler, Point::CopyTables(0, copy), |_, tables| {
+            case.lie(Point::CopyTables(0, copy), |tables| {
                 let rows = tables.len() - 96;
                 tables[rows..].iter_mut().for_each(|byte| *byte ^= 1);
             })
@@ -486,47 +409,38 @@ fn bad_copies(
 
 fn components(all: &mut Catalogue) {
     let story = "Every copy of a component computes another function.";
-    all.always_of_components(
-        (5, "components_of_another_function"),
-        caught(Cheat::OpenedCopy),
-        story,
-        |case, toy| case.opposite(0, 0..toy.sizes.copies[0].copies() as u32, 0),
-    );
+    all.on_toy((5, "components_of_another_function"), caught(Cheat::OpenedCopy), Garbler, story, |case| {
+        let copies = case.settings().copies[0].copies() as u32;
+        opposite(case, 0, 0..copies, 0)
+    });
     let story = "The garbler flips a bit of the tables of a copy in use: the other copies of its bucket give \
                  right labels.";
-    all.always_of_components((5, "a_copy_in_use"), Ending::Survived, story, |case, toy| {
-        let copy = chosen(&toy.program, &toy.sizes)[1][4] as u32;
-        case.lie(Garbler, Point::CopyTables(1, copy), |_, tables| {
+    all.on_toy((5, "a_copy_in_use"), certain(Ending::Survived), Garbler, story, |case| {
+        let copy = kept(&case)[1][4] as u32;
+        case.lie(Point::CopyTables(1, copy), |tables| {
             tables.iter_mut().step_by(7).for_each(|byte| *byte ^= 1)
         })
     });
     let story = "The garbler knows the challenge beforehand and spoils all copies of a bucket: the evaluator \
                  accepts no wrong output.";
-    all.always_of_components(
-        (5, "whole_bucket_of_components"),
-        caught(Cheat::EmptyBucket),
-        story,
-        |case, toy| {
-            let copies = chosen(&toy.program, &toy.sizes)[1][3..6].to_vec();
-            copies.into_iter().fold(case, |case, copy| {
-                case.lie(Garbler, Point::CopyTables(1, copy as u32), |_, tables| tables.fill(0x5a))
-            })
-        },
-    );
+    all.on_toy((5, "whole_bucket_of_components"), caught(Cheat::EmptyBucket), Garbler, story, |case| {
+        let copies = kept(&case)[1][3..6].to_vec();
+        copies
+            .into_iter()
+            .fold(case, |case, copy| case.lie(Point::CopyTables(1, copy as u32), |tables| tables.fill(0x5a)))
+    });
     let story = "The garbler sends tables of a copy in use that differ from the hashed tables.";
-    all.always_of_components((5, "tables_after_their_hash"), caught(Cheat::Tables), story, |case, _| {
+    all.on_toy((5, "tables_after_their_hash"), caught(Cheat::Tables), Garbler, story, |case| {
         case.sends(Garbler, msg::TABLES, 0, |tables| tables[1] ^= 4)
     });
     let story = "The garbler garbles all copies of a component with offsets that differ from the hashed \
                  ones: an opened copy shows it.";
-    all.always_of_components((6, "other_offsets_of_copies"), caught(Cheat::OpenedCopy), story, |case, _| {
-        case.lie(Garbler, Point::CopyOffsets(0), |_, offsets| {
-            offsets.iter_mut().step_by(48).for_each(|byte| *byte ^= 2)
-        })
+    all.on_toy((6, "other_offsets_of_copies"), caught(Cheat::OpenedCopy), Garbler, story, |case| {
+        case.lie(Point::CopyOffsets(0), |offsets| offsets.iter_mut().step_by(48).for_each(|byte| *byte ^= 2))
     });
     let story = "The garbler tells wrongly which copies have the hashed word as their offset. So their \
                  opened offsets do not match.";
-    all.always_of_components((6, "other_colours_of_copies"), caught(Cheat::Label), story, |case, _| {
+    all.on_toy((6, "other_colours_of_copies"), caught(Cheat::Label), Garbler, story, |case| {
         case.sends(Garbler, msg::COLOURS, 0, |colours| colours[0] ^= 0xff)
     });
     let story = "With few copies, 16 for 4 components: two of them give invalid labels, and each of them is \
@@ -543,17 +457,18 @@ fn components(all: &mut Catalogue) {
     let story = "One copy of each component gives the opposite label of an output: the sum of two labels is \
                  the sum of the copy's offset and the session's offset. The evaluator computes the outputs \
                  itself, and sends the same messages as in an honest run.";
-    all.always_of_components((28, "every_component_disagrees"), Ending::Recovered, story, |case, toy| {
-        let kept = chosen(&toy.program, &toy.sizes);
-        let of = |kind: usize| kept[kind].chunks(3).map(|copies| copies[1] as u32).collect::<Vec<_>>();
-        case.opposite(0, of(0), 0).opposite(1, of(1), 0)
+    all.on_toy((28, "every_component_disagrees"), certain(Ending::Recovered), Garbler, story, |case| {
+        let all_kept = kept(&case);
+        let of_kind =
+            |kind: usize| all_kept[kind].chunks(3).map(|copies| copies[1] as u32).collect::<Vec<_>>();
+        opposite(opposite(case, 0, of_kind(0), 0), 1, of_kind(1), 0)
     });
 }
 
 fn offsets(all: &mut Catalogue) {
     let story = "The garbler's offset is 0: all gates are right, but both labels of each wire are equal.";
-    all.always((6, "offset_of_0"), caught(Cheat::Offset), Garbler, story, |case, _| {
-        case.lie(Garbler, Point::Offset, |_, offset| offset.fill(0))
+    all.on_toy((6, "offset_of_0"), caught(Cheat::Offset), Garbler, story, |case| {
+        case.lie(Point::Offset, |offset| offset.fill(0))
     });
     for (bit, variant) in [(false, "colour_0_for_inputs_of_0"), (true, "colour_0_for_inputs_of_1")] {
         let story = match bit {
@@ -566,11 +481,11 @@ fn offsets(all: &mut Catalogue) {
                  bucket gives no result. If only few gates were opened, the garbler would learn the input."
             }
         };
-        let otherwise = if bit { caught(Cheat::EmptyBucket) } else { Ending::Survived };
-        let endings = vec![(caught(Cheat::OpenedGate), 15.0 / 16.0), (otherwise, 1.0 / 16.0)];
-        all.add((6, variant), story, Garbler, endings, move |rng| {
+        let otherwise = if bit { Ending::caught(Cheat::EmptyBucket) } else { Ending::Survived };
+        let endings = vec![(Ending::caught(Cheat::OpenedGate), 15.0 / 16.0), (otherwise, 1.0 / 16.0)];
+        let _ = all.add((6, variant), story, Garbler, endings, move |rng| {
             let case = products(1, Unit::Gates, [2, 2], rng).inputs(&[bit], &[bit]);
-            case.lie(Garbler, Point::Colour, |_, colour| colour[0] = 0)
+            case.lie(Point::Colour, |colour| colour[0] = 0)
         });
     }
     for (bit, variant) in
@@ -586,20 +501,20 @@ fn offsets(all: &mut Catalogue) {
                  both gives no result. If opened copies did not show it, the garbler would learn the input."
             }
         };
-        let otherwise = if bit { caught(Cheat::EmptyBucket) } else { Ending::Survived };
-        let endings = vec![(caught(Cheat::OpenedCopy), 5.0 / 6.0), (otherwise, 1.0 / 6.0)];
-        all.add((6, variant), story, Garbler, endings, move |rng| {
+        let otherwise = if bit { Ending::caught(Cheat::EmptyBucket) } else { Ending::Survived };
+        let endings = vec![(Ending::caught(Cheat::OpenedCopy), 5.0 / 6.0), (otherwise, 1.0 / 6.0)];
+        let _ = all.add((6, variant), story, Garbler, endings, move |rng| {
             let case = products(1, Unit::Components, [2, 2], rng).inputs(&[bit], &[bit]);
-            let flip = |_: &[u128], colours: &mut [u8]| colours[..2].iter_mut().for_each(|one| *one ^= 1);
-            case.lie(Garbler, Point::CopyColours(0), flip)
+            let flip = |colours: &mut [u8]| colours[..2].iter_mut().for_each(|one| *one ^= 1);
+            case.lie(Point::CopyColours(0), flip)
         });
     }
 }
 
 /// Makes a gate of a bucket give the opposite label, so that the evaluator learns Δ.
-fn gives_the_offset_away(case: Case, toy: &Toy) -> Case {
-    let gate = chosen(&toy.program, &toy.sizes)[0][0];
-    case.lie(Garbler, Point::GateOutputs, move |delta, outputs| add(outputs, delta, [gate]))
+fn gives_the_offset_away(case: Case) -> Case {
+    let gate = kept(&case)[0][0];
+    case.lie_with(Point::GateOutputs, move |delta, outputs| add(outputs, delta, [gate]))
 }
 
 /// Adds attacks on messages that are read with Δ: the garbler hashes words that are not codewords, and hopes
@@ -620,10 +535,10 @@ fn reading(all: &mut Catalogue) {
         ("three_symbols_of_what_is_read", 3, "Messages that are read with Δ are wrong in three symbols."),
     ] {
         let missed = all_among(n - count, n, w);
-        let endings = vec![(caught(ihash::Cheat::Codeword), 1.0 - missed), (Ending::Recovered, missed)];
-        all.add((9, variant), story, Garbler, endings, move |rng| {
-            let toy = Toy::new(Unit::Gates);
-            let case = gives_the_offset_away(toy.case(rng), &toy);
+        let endings =
+            vec![(Ending::caught(ihash::Cheat::Codeword), 1.0 - missed), (Ending::Recovered, missed)];
+        let _ = all.add((9, variant), story, Garbler, endings, move |rng| {
+            let case = gives_the_offset_away(of(Unit::Gates, rng));
             case.sends(Garbler, ihash::msg::CORRECTIONS, READ, move |message| {
                 // The first parity symbols of each message, of six bits each.
                 let parity = 6 * (n - hash.l());
@@ -634,17 +549,17 @@ fn reading(all: &mut Catalogue) {
         });
     }
     let story = "The garbler proves messages that differ from those that are read with Δ.";
-    all.always(
+    all.on_toy(
         (9, "wrong_combination_of_what_is_read"),
         caught(ihash::Cheat::Codeword),
         Garbler,
         story,
-        |case, _| {
+        |case| {
             case.sends(Garbler, ihash::msg::ANSWER, 3, |words| words.iter_mut().for_each(|byte| *byte ^= 1))
         },
     );
     let story = "The garbler names combinations of sums that differ from the opened sums with read messages.";
-    all.always((9, "wrong_combination_of_sums"), caught(Cheat::Permutation), Garbler, story, |case, _| {
+    all.on_toy((9, "wrong_combination_of_sums"), caught(Cheat::Permutation), Garbler, story, |case| {
         case.sends(Garbler, ihash::msg::OPENINGS, 5, |words| words.iter_mut().for_each(|byte| *byte ^= 1))
     });
 }
@@ -711,12 +626,12 @@ fn inputs(all: &mut Catalogue) {
                  as with inputs of 0.",
             ],
         };
-        all.always((12, offset), caught(Cheat::OtOffset), Garbler, of_offset, move |case, _| {
-            case.inputs(&[bit; 3], &[bit; 3]).lie(Garbler, Point::Offset, |_, offset| offset[30] ^= 1)
+        all.on_toy((12, offset), caught(Cheat::OtOffset), Garbler, of_offset, move |case| {
+            case.inputs(&[bit; 3], &[bit; 3]).lie(Point::Offset, |offset| offset[30] ^= 1)
         });
-        all.always((12, label), caught(Cheat::OtOffset), Garbler, of_label, move |case, _| {
+        all.on_toy((12, label), caught(Cheat::OtOffset), Garbler, of_label, move |case| {
             let case = case.inputs(&[bit; 3], &[bit; 3]);
-            case.lie(Garbler, Point::OtLabels, |delta, labels| add(labels, delta, [1]))
+            case.lie_with(Point::OtLabels, |delta, labels| add(labels, delta, [1]))
         });
     }
     all.sends(
@@ -750,13 +665,13 @@ fn outputs(all: &mut Catalogue) {
             "The evaluator flips only the colour of a label, as if it were the other label of the wire.",
         ),
     ] {
-        all.always((15, variant), caught(Cheat::OutputLabel), Evaluator, story, move |case, _| {
-            case.lie(Evaluator, Point::OutputLabels, move |_, labels| labels[place] ^= 1)
+        all.on_toy((15, variant), caught(Cheat::OutputLabel), Evaluator, story, move |case| {
+            case.evaluator_lies(Point::OutputLabels, move |labels| labels[place] ^= 1)
         });
     }
     let story = "The evaluator exchanges the labels of two outputs.";
-    all.always((15, "swapped_outputs"), caught(Cheat::OutputLabel), Evaluator, story, |case, _| {
-        case.lie(Evaluator, Point::OutputLabels, |_, labels| {
+    all.on_toy((15, "swapped_outputs"), caught(Cheat::OutputLabel), Evaluator, story, |case| {
+        case.evaluator_lies(Point::OutputLabels, |labels| {
             let (first, others) = labels.split_at_mut(16);
             first.swap_with_slice(&mut others[..16]);
         })
@@ -765,40 +680,37 @@ fn outputs(all: &mut Catalogue) {
 
 /// Adds attacks on the order of messages, and on the bytes of a connection.
 fn order(all: &mut Catalogue) {
-    type Late = (&'static str, (Tag, usize), brickwork::Cheat, &'static str);
-    let late: [Late; 3] = [
-        (
-            "combinations_stall_and_fail",
-            (ihash::msg::ANSWER, 1),
-            ihash::Cheat::Codeword.into(),
-            "The garbler's combined words are late and wrong: nothing is challenged before they are checked.",
-        ),
-        (
-            "solderings_stall_and_fail",
-            opened::SOLDERINGS,
-            Cheat::Soldering.into(),
-            "The garbler's solderings are late and wrong, and all later messages arrive before them: nothing \
-             is evaluated before the solderings are checked.",
-        ),
-        // The outputs are sent after this message.
-        (
-            "decoding_stalls_and_fails",
-            opened::DECODING,
-            Cheat::Permutation.into(),
-            "The values that decode the outputs are late and wrong: no output is sent before they are \
-             checked.",
-        ),
-    ];
-    for (variant, tag, check, story) in late {
-        all.sends((17, variant), check, tag, story, |message| {
-            std::thread::sleep(Duration::from_millis(20));
-            message.iter_mut().for_each(|byte| *byte ^= 2);
-        });
-    }
+    shared::late(
+        all,
+        [
+            (
+                "combinations_stall_and_fail",
+                (ihash::msg::ANSWER, 1),
+                ihash::Cheat::Codeword.into(),
+                "The garbler's combined words are late and wrong: nothing is challenged before they are \
+                 checked.",
+            ),
+            (
+                "solderings_stall_and_fail",
+                (opened::SOLDERINGS.1, opened::SOLDERINGS.2),
+                Cheat::Soldering.into(),
+                "The garbler's solderings are late and wrong, and all later messages arrive before them: \
+                 nothing is evaluated before the solderings are checked.",
+            ),
+            // The outputs are sent after this message.
+            (
+                "decoding_stalls_and_fails",
+                (opened::DECODING.1, opened::DECODING.2),
+                Cheat::Permutation.into(),
+                "The values that decode the outputs are late and wrong: no output is sent before they are \
+                 checked.",
+            ),
+        ],
+    );
     all.sends(
         (18, "too_short"),
         Cheat::UnexpectedMessage,
-        (msg::GATES, 0),
+        (Garbler, msg::GATES, 0),
         "A message is shorter than in the protocol: it is refused before any part of it is used.",
         |message| message.truncate(3),
     );
@@ -811,83 +723,24 @@ fn order(all: &mut Catalogue) {
     );
     let unexpected = || caught(Cheat::UnexpectedMessage);
     let story = "The message with the evaluator's labels of outputs is too short.";
-    all.always((18, "too_short_outputs"), unexpected(), Evaluator, story, |case, _| {
+    all.on_toy((18, "too_short_outputs"), unexpected(), Evaluator, story, |case| {
         case.sends(Evaluator, msg::OUTPUT_LABELS, 0, |labels| labels.truncate(16))
     });
     let story = "The evaluator sends more bits than its input has.";
-    all.always((18, "bits_behind_the_last"), unexpected(), Evaluator, story, |case, _| {
+    all.on_toy((18, "bits_behind_the_last"), unexpected(), Evaluator, story, |case| {
         case.sends(Evaluator, msg::CHOICES, 0, |bits| bits[0] |= 0x80)
     });
-    for (role, variant, story) in [
-        (
-            Garbler,
-            "garbler_starts_afresh",
-            "The same inputs in two runs: no message of the garbler is the same, so neither an offset nor a \
-             label occurs twice.",
-        ),
-        (
-            Evaluator,
-            "evaluator_starts_afresh",
-            "The same inputs in two runs: no message of the evaluator is the same, so it watches different \
-             symbols in the two runs.",
-        ),
-    ] {
-        all.0.push(Attack {
-            protocol: PROTOCOL,
-            row: 26,
-            variant,
-            story,
-            cheater: None,
-            endings: vec![(Ending::Survived, 1.0)],
-            trials: CERTAIN,
-            play: Box::new(move |_| nothing_twice(role)),
-        });
-    }
-}
-
-/// Returns all messages of both parties in a run, always on the same inputs. Each run has its own base OTs.
-fn said() -> Result<[Vec<Vec<u8>>; 2], String> {
-    let (toy, unit) = (Toy::new(Unit::Gates), Unit::Gates);
-    let job = AgreedJob::new(toy.program.clone(), 40, [[1; 32], [2; 32]]);
-    let (mut left, mut right) = memory_pair();
-    let said: [Arc<Mutex<Vec<Vec<u8>>>>; 2] = Default::default();
-    for (channel, said) in [&mut left, &mut right].into_iter().zip(&said) {
-        let said = said.clone();
-        channel.set_tamper(Box::new(move |_, bytes| said.lock().expect("no panic").push(bytes.clone())));
-    }
-    let hooks = || Hooks { sizes: Some(toy.sizes.clone()), ..Hooks::default() };
-    let ends = std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| adversary::garbler(left, &job, unit, &[true; 3], hooks()));
-        let evaluator = adversary::evaluator(right, &job, unit, &[true; 3], hooks());
-        [garbler.join().expect("no panic"), evaluator]
-    });
-    ends.into_iter().try_for_each(|end| end.map(drop).map_err(|error| error.to_string()))?;
-    Ok(said.map(|said| std::mem::take(&mut *said.lock().expect("no panic"))))
-}
-
-/// Checks that no part of a party's messages that is as long as a key occurs in two runs.
-fn nothing_twice(role: Party) -> Played {
-    let [one, two] = [said()?, said()?].map(|mut said| std::mem::take(&mut said[role as usize]));
-    match one.iter().zip(&two).position(|(one, two)| one.len() >= 16 && one == two) {
-        Some(k) => Err(format!("the {role:?} says its message {k} twice")),
-        None => Ok(Ending::Survived),
-    }
-}
-
-fn agreement(all: &mut Catalogue) {
-    let greets = |place: usize, alter: fn(&mut u8)| {
-        move |case: Case, _: &Toy| case.sends(Garbler, HELLO, 0, move |hello| alter(&mut hello[place]))
+    let run = |rng: &mut Rng| {
+        let program = toy();
+        Case::new(&program, small(&program, Unit::Gates, [3, 12]), rng)
     };
-    let story = "The garbler claims an older version: versions are not negotiable.";
-    all.always((19, "older_version"), Ending::Refused, Garbler, story, greets(4, |byte| *byte -= 1));
-    let story = "The garbler proposes a lower level of security: levels are not negotiable.";
-    all.always((19, "lower_security"), Ending::Refused, Garbler, story, greets(8, |byte| *byte = 20));
-    let story = "The garbler sends the evaluator's own greeting back.";
-    all.always((18, "reflected_greeting"), Ending::Refused, Garbler, story, greets(12, |byte| *byte ^= 1));
-    let story = "The evaluator is given a program that differs from the garbler's.";
-    all.always((19, "another_program"), Ending::Refused, Garbler, story, greets(16, |byte| *byte ^= 1));
+    let garbler = "The same inputs in two runs: no message of the garbler is the same, so neither an offset \
+                   nor a label occurs twice.";
+    let evaluator = "The same inputs in two runs: no message of the evaluator is the same, so it watches \
+                     different symbols in the two runs.";
+    shared::fresh(all, run, [garbler, evaluator], &[]);
     let story = "The garbler wants fewer gates to be opened than the evaluator wants.";
-    all.always((19, "fewer_opened"), Ending::Refused, Garbler, story, |case, _| {
+    all.on_toy((19, "fewer_opened"), certain(Ending::Refused), Garbler, story, |case| {
         case.wants(Garbler, |_, sizes: &mut Sizes| sizes.copies[0].opened -= 1)
     });
 }

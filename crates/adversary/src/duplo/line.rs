@@ -2,21 +2,21 @@
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use brickwork::ProtocolError as Error;
-use brickwork::circuit::{Party, Program, Recipient};
-use brickwork::duplo::Cheat;
-use brickwork::duplo::Report;
-use brickwork::duplo::adversary::harness::{HonestEnding, ands, known, small};
+use brickwork::circuit::{Party, Recipient};
+use brickwork::duplo::adversary::harness::{ands, cheap, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler};
 use brickwork::duplo::msg::{DECOMPOSITION, PROPOSAL};
+use brickwork::duplo::{Cheat, Duplo, Report};
 use brickwork::protocol::AgreedJob;
-use brickwork::wire::{Channel, Stream, Tag, memory_pair};
+use brickwork::random::Rng;
+use brickwork::wire::{Channel, Stream};
+use brickwork_harness::Ending;
 
-use super::attacks::Catalogue;
-use crate::stores::StorePlayed;
+use crate::attack::{Catalogue, Played};
+use crate::shared;
 
 /// The time for which a party waits for a silent peer.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -51,34 +51,33 @@ fn channel(socket: UnixStream, at_a_time: usize, patience: Duration) -> Channel 
 }
 
 fn job() -> AgreedJob {
-    let program: Arc<Program> = ands(1, Recipient::Both);
-    AgreedJob::new(program, 40, [[1; 32], [2; 32]])
+    AgreedJob::new(ands(1, Recipient::Both), 40, [[1; 32], [2; 32]])
 }
 
 /// Runs a party with small parameters and dealt base OTs.
 fn party(role: Party, channel: Channel) -> Result<Report, Error> {
     let job = job();
     let parameters = small(&job.program, [3, 2], [3, 2], [3, 2]);
-    let hooks = Hooks { parameters: Some(parameters), dealer: Some([7; 32]), ..Hooks::default() };
+    let hooks = Hooks::none().with(parameters.into()).dealt_by([7; 32]);
     match role {
         Party::Garbler => garbler(channel, &job, &[true], hooks),
         Party::Evaluator => evaluator(channel, &job, &[true], hooks),
     }
 }
 
-fn ending(result: Result<Report, Error>) -> StorePlayed {
+fn ending(result: Result<Report, Error>) -> Played {
     match result {
-        Ok(report) if report.outputs == [true] => Ok(HonestEnding::Survived),
-        Ok(_) => Ok(HonestEnding::Fooled),
-        Err(Error::Peer(cheat)) => Ok(HonestEnding::Caught(known(cheat))),
-        Err(Error::Mismatch(_)) => Ok(HonestEnding::Refused),
-        Err(Error::Io(_)) => Ok(HonestEnding::Gone),
+        Ok(report) if report.outputs == [true] => Ok(Ending::Survived),
+        Ok(_) => Ok(Ending::Fooled),
+        Err(Error::Peer(cheat)) => Ok(Ending::Caught(cheat)),
+        Err(Error::Mismatch(_)) => Ok(Ending::Refused),
+        Err(Error::Io(_)) => Ok(Ending::Gone),
         Err(other) => Err(other.to_string()),
     }
 }
 
 /// Plays a peer that sends these bytes and then keeps the connection open.
-fn told(role: Party, bytes: &[u8]) -> StorePlayed {
+fn told(role: Party, bytes: &[u8]) -> Played {
     let (mine, mut theirs) = UnixStream::pair().expect("a pair of sockets");
     let result = std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -92,7 +91,7 @@ fn told(role: Party, bytes: &[u8]) -> StorePlayed {
 }
 
 /// Plays two honest parties, one of which receives a byte at a time.
-fn trickle(role: Party) -> StorePlayed {
+fn trickle(role: Party) -> Played {
     let (left, right) = UnixStream::pair().expect("a pair of sockets");
     let at_a_time = |party| if party == role { 1 } else { usize::MAX };
     let long = Duration::from_secs(30);
@@ -104,49 +103,8 @@ fn trickle(role: Party) -> StorePlayed {
     ending(if role == Party::Garbler { garbled } else { evaluated })
 }
 
-/// A message that a party sent.
-type Message = (Tag, Vec<u8>);
-
-/// Returns all messages of both parties in a session, always on the same inputs. Each session has its own
-/// base OTs.
-fn said() -> Result<[Vec<Message>; 2], String> {
-    let job = job();
-    let (mut left, mut right) = memory_pair();
-    let said: [Arc<Mutex<Vec<Message>>>; 2] = Default::default();
-    for (channel, said) in [&mut left, &mut right].into_iter().zip(&said) {
-        let said = said.clone();
-        channel.set_tamper(Box::new(move |tag, bytes| {
-            said.lock().expect("no panic").push((tag, bytes.clone()))
-        }));
-    }
-    let hooks =
-        || Hooks { parameters: Some(small(&job.program, [3, 2], [3, 2], [3, 2])), ..Hooks::default() };
-    let results = std::thread::scope(|scope| {
-        let garbled = scope.spawn(|| garbler(left, &job, &[true], hooks()));
-        let evaluated = evaluator(right, &job, &[true], hooks());
-        [garbled.join().expect("no panic"), evaluated]
-    });
-    for result in results {
-        result.map_err(|error| error.to_string())?;
-    }
-    Ok(said.map(|said| std::mem::take(&mut *said.lock().expect("no panic"))))
-}
-
-/// Checks that no part of a party's messages that is as long as a key occurs in two sessions, except for
-/// public values.
-fn nothing_twice(role: Party) -> StorePlayed {
-    let [one, two] = [said()?, said()?].map(|mut said| std::mem::take(&mut said[role as usize]));
-    let again = one.iter().zip(&two).find(|((tag, one), (_, two))| {
-        ![PROPOSAL, DECOMPOSITION].contains(tag) && one.len() >= 16 && one == two
-    });
-    match again {
-        Some(((tag, _), _)) => Err(format!("the {role:?} says the same {tag:?} twice")),
-        None => Ok(HonestEnding::Survived),
-    }
-}
-
-pub(super) fn attacks(all: &mut Catalogue) {
-    let unexpected = || HonestEnding::Caught(Cheat::UnexpectedMessage);
+pub(super) fn attacks(all: &mut Catalogue<Duplo>) {
+    let unexpected = || Ending::caught(Cheat::UnexpectedMessage);
     for (victim, cheater, attacks) in [
         (
             Party::Evaluator,
@@ -171,11 +129,6 @@ pub(super) fn attacks(all: &mut Catalogue) {
                     "garbler_trickles",
                     "The garbler's messages arrive one byte at a time, but completely: for the evaluator \
                      this is an honest peer with a slow connection.",
-                ),
-                (
-                    "evaluator_starts_afresh",
-                    "The same inputs in two sessions of one process: no message of the evaluator is the \
-                     same, so no generator was used twice.",
                 ),
             ],
         ),
@@ -203,28 +156,31 @@ pub(super) fn attacks(all: &mut Catalogue) {
                     "The evaluator's messages arrive one byte at a time, but completely: for the garbler \
                      this is an honest peer with a slow connection.",
                 ),
-                (
-                    "garbler_starts_afresh",
-                    "The same inputs in two sessions of one process: no message of the garbler is the same, \
-                     so neither an offset nor a label occurs twice.",
-                ),
             ],
         ),
     ] {
-        let [huge, empty, flood, alive, slow, fresh] = attacks;
-        all.played((18, huge.0), huge.1, Some(cheater), unexpected(), move |_| {
+        let [huge, empty, flood, alive, trickles] = attacks;
+        all.slow((18, huge.0), huge.1, Some(cheater), unexpected(), move |_| {
             told(victim, &[1, 0xff, 0xff, 0xff, 0xff, 0, 0])
         });
-        all.played((18, empty.0), empty.1, Some(cheater), unexpected(), move |_| {
+        all.slow((18, empty.0), empty.1, Some(cheater), unexpected(), move |_| {
             told(victim, &[1, 0, 0, 0, 0])
         });
-        all.played((18, flood.0), flood.1, Some(cheater), unexpected(), move |_| {
+        all.slow((18, flood.0), flood.1, Some(cheater), unexpected(), move |_| {
             told(victim, &[0x54; 1 << 20])
         });
-        all.played((18, alive.0), alive.1, Some(cheater), HonestEnding::Gone, move |_| {
+        all.slow((18, alive.0), alive.1, Some(cheater), Ending::Gone, move |_| {
             told(victim, &[0xff, 0, 0, 0, 0].repeat(1000))
         });
-        all.played((18, slow.0), slow.1, Some(cheater), HonestEnding::Survived, move |_| trickle(victim));
-        all.played((26, fresh.0), fresh.1, None, HonestEnding::Survived, move |_| nothing_twice(victim));
+        all.slow((18, trickles.0), trickles.1, Some(cheater), Ending::Survived, move |_| trickle(victim));
     }
+    let run = |rng: &mut Rng| {
+        let program = ands(1, Recipient::Both);
+        cheap(&program, small(&program, [3, 2], [3, 2], [3, 2]), rng)
+    };
+    let garbler = "The same inputs in two sessions of one process: no message of the garbler is the same, so \
+                   neither an offset nor a label occurs twice.";
+    let evaluator = "The same inputs in two sessions of one process: no message of the evaluator is the \
+                     same, so no generator was used twice.";
+    shared::fresh(all, run, [garbler, evaluator], &[PROPOSAL, DECOMPOSITION]);
 }
