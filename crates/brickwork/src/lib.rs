@@ -157,24 +157,27 @@ pub use values::{Inputs, Outputs, Value};
 /// kind of work in this workspace. Each protocol has its own cost script, such as [`duplo::cost`].
 pub mod plan {
     use super::ProtocolError as Error;
+    use brickwork_authenticated::Authenticated;
+    use brickwork_compgc::CompGc;
+    use brickwork_duplo::Duplo;
+    use brickwork_jimu::Jimu;
+    use brickwork_lego::Lego;
     pub use brickwork_plan::*;
     use brickwork_primitives::cost::{Primitives, probe};
     pub use brickwork_primitives::spill::check_room as check_temporary_files;
+    use brickwork_semi_honest::SemiHonest;
 
-    use super::engine::protocols::FAMILY;
-
-    /// Returns the parts whose kinds of work are measured on a machine: the primitives and the protocols.
-    fn parts() -> Vec<&'static dyn Measure> {
-        let primitives: &dyn Measure = &Primitives;
-        std::iter::once(primitives).chain(FAMILY.iter().filter_map(|protocol| protocol.measured())).collect()
-    }
+    /// The crates whose kinds of work are measured on a machine. The registry cannot list them, because its
+    /// protocols use this module.
+    const PARTS: [&dyn Measure; 7] =
+        [&Primitives, &Duplo, &Authenticated, &SemiHonest, &CompGc, &Jimu, &Lego];
 
     /// Measures this machine, for all protocols; takes a few seconds.
     ///
     /// # Errors
     /// [`Error::Resource`] if threads or randomness are missing, [`Error::Io`] if loopback connections are.
     pub fn measured() -> Result<Machine, Error> {
-        measure(probe, &parts())
+        measure(probe, &PARTS)
     }
 
     /// Estimates this machine by scaling the constants of another machine. A probe of a few milliseconds
@@ -191,7 +194,7 @@ pub mod plan {
     pub fn known(kernel: &str, threads: u32) -> Machine {
         let machine = Machine::known(kernel, threads);
         let mut seconds = MeasuredWork::default();
-        for work in parts().iter().flat_map(|part| part.kinds()) {
+        for work in PARTS.iter().flat_map(|part| part.kinds()) {
             seconds.set(work, machine.usual_seconds(work));
         }
         machine.with(seconds)
@@ -199,6 +202,6 @@ pub mod plan {
 
     /// Returns whether a machine has all constants with sensible values. A file may lack some.
     pub fn is_whole(machine: &Machine) -> bool {
-        machine.is_sound() && parts().iter().all(|part| machine.has(part.kinds().iter().copied()))
+        machine.is_sound() && PARTS.iter().all(|part| machine.has(part.kinds().iter().copied()))
     }
 }

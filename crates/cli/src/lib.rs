@@ -190,6 +190,6 @@ fn execute(cli: &Cli, trail: &Trail) -> Result<Report, Failure> {
 fn fail(failure: Failure, json: bool) -> u8 {
     let printed = if json { failure.json() } else { failure.human() };
     let code = failure.kind().exit_code();
-    render::terminal::fail(&printed, json, (failure.message(), failure.hint()), code);
+    render::log::fail(&printed, json, (failure.message(), failure.hint()), code);
     failure.exit_code()
 }

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod measured;
+#[cfg(feature = "rig")]
 mod rig;
 pub mod stores;
 
@@ -19,6 +20,7 @@ use brickwork_base::pool::Pool;
 use brickwork_base::{Error, Party};
 use brickwork_protocol::Observer;
 use brickwork_wire::{Channel, Tag, memory_pair};
+#[cfg(feature = "rig")]
 pub use rig::{Case, Ending, Outcome, Rigged, add, flip, flip_all, flips, random_inputs, swap};
 
 /// A run takes a fraction of a second; a party waits for a message for at most a minute, so this time tells a

@@ -48,6 +48,22 @@ impl Write for LogFile {
     }
 }
 
+/// Prints an error. If the user asked for JSON on stdout, it goes there. Otherwise it goes to stderr, as text
+/// for people or as a line of JSON. The log file, if there is one, also gets a line.
+pub fn fail(printed: &str, on_stdout: bool, (message, hint): (&str, &str), code: u8) {
+    let line = || terminal::json_line(message, "ERROR", Some(hint), Some(code));
+    let (of_stderr, logged) = match terminal::is_json() {
+        true => (line(), line()),
+        false => (printed.to_owned(), format!("{} ERROR {message}\n", terminal::now())),
+    };
+    // If this cannot be written, nothing more can be done.
+    let _ = match on_stdout {
+        true => terminal::print(printed).is_ok(),
+        false => std::io::stderr().lock().write_all(of_stderr.as_bytes()).is_ok(),
+    };
+    let _ = LogFile.write_all(logged.as_bytes());
+}
+
 /// Starts the log: warnings, for example about refused connections, go to stderr. If there is a log file, it
 /// gets the warnings and the other events of a listener. Each line has its time; only terminals get colours.
 pub fn start_log(

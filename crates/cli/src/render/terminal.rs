@@ -9,8 +9,6 @@ use serde::Serialize;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
-use super::log::LogFile;
-
 /// True if warnings are not printed on stderr.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
@@ -58,7 +56,7 @@ pub fn now() -> String {
 }
 
 /// Returns a line of JSON, as `--log-format json` writes it.
-fn json_line(text: &str, level: &'static str, hint: Option<&str>, code: Option<u8>) -> String {
+pub fn json_line(text: &str, level: &'static str, hint: Option<&str>, code: Option<u8>) -> String {
     let line = TerminalLine { timestamp: now(), level, message: text.trim_end(), hint, code };
     serde_json::to_string(&line).unwrap_or_default() + "\n"
 }
@@ -77,22 +75,6 @@ pub fn say(text: &str) {
 /// Prints a warning of a compiler on stderr.
 pub fn warn(text: &str) {
     write(text, "WARN");
-}
-
-/// Prints an error. If the user asked for JSON on stdout, it goes there. Otherwise it goes to stderr, as text
-/// for people or as a line of JSON. The log file, if there is one, also gets a line.
-pub fn fail(printed: &str, on_stdout: bool, (message, hint): (&str, &str), code: u8) {
-    let line = || json_line(message, "ERROR", Some(hint), Some(code));
-    let (of_stderr, logged) = match is_json() {
-        true => (line(), line()),
-        false => (printed.to_owned(), format!("{} ERROR {message}\n", now())),
-    };
-    // If this cannot be written, nothing more can be done.
-    let _ = match on_stdout {
-        true => print(printed).is_ok(),
-        false => std::io::stderr().lock().write_all(of_stderr.as_bytes()).is_ok(),
-    };
-    let _ = LogFile.write_all(logged.as_bytes());
 }
 
 /// Prints on stderr the address of a listener; with port 0 only the listener knows it.

@@ -25,16 +25,11 @@ use crate::engine::stocks::{
 use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
 use crate::plan::Cost;
-use crate::plan::Measure;
 use crate::program::repeated;
 
 impl EngineProtocol for Authenticated {
     fn model(&self) -> Model {
         Model::Malicious
-    }
-
-    fn measured(&self) -> Option<&'static dyn Measure> {
-        Some(&Authenticated)
     }
 
     fn checks(&self) -> Vec<Cheat> {

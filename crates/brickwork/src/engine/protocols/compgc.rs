@@ -17,7 +17,6 @@ use crate::engine::stocks::{
 };
 use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
-use crate::plan::Measure;
 use crate::program::repeated;
 
 impl EngineProtocol for CompGc {
@@ -27,10 +26,6 @@ impl EngineProtocol for CompGc {
 
     fn warning(&self) -> Option<&'static str> {
         Some(WARNING)
-    }
-
-    fn measured(&self) -> Option<&'static dyn Measure> {
-        Some(&CompGc)
     }
 
     fn checks(&self) -> Vec<Cheat> {

@@ -29,7 +29,6 @@ use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
 use crate::plan;
 use crate::plan::Cost;
-use crate::plan::Measure;
 use crate::program::{gates_within, repeated};
 use crate::resources;
 
@@ -102,10 +101,6 @@ impl PartyWork<'_> {
 impl EngineProtocol for Duplo {
     fn model(&self) -> Model {
         Model::Malicious
-    }
-
-    fn measured(&self) -> Option<&'static dyn Measure> {
-        Some(&Duplo)
     }
 
     fn checks(&self) -> Vec<Cheat> {

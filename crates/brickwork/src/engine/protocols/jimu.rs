@@ -17,7 +17,6 @@ use crate::engine::stocks::{
 };
 use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
-use crate::plan::Measure;
 use crate::program::{fits, repeated};
 
 /// Returns the unit of cut-and-choose that the user named, if any.
@@ -54,10 +53,6 @@ fn gates_fit(program: &Program, executions: u32) -> Result<(), Error> {
 impl EngineProtocol for Jimu {
     fn model(&self) -> Model {
         Model::Malicious
-    }
-
-    fn measured(&self) -> Option<&'static dyn Measure> {
-        Some(&Jimu)
     }
 
     fn checks(&self) -> Vec<Cheat> {

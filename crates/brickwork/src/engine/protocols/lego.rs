@@ -18,16 +18,11 @@ use crate::engine::stocks::{
 };
 use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
-use crate::plan::Measure;
 use crate::program::repeated;
 
 impl EngineProtocol for Lego {
     fn model(&self) -> Model {
         Model::Malicious
-    }
-
-    fn measured(&self) -> Option<&'static dyn Measure> {
-        Some(&Lego)
     }
 
     fn checks(&self) -> Vec<Cheat> {

@@ -17,7 +17,6 @@ use crate::engine::stocks::{FromStock, ProgramRun, Stocks, UngreetedConnection};
 use crate::engine::work::{PartyWork, RunEstimate};
 use crate::failure::Error;
 use crate::plan::Cost;
-use crate::plan::Measure;
 use crate::program::Program;
 
 /// The implementation of a protocol for the engine.
@@ -27,11 +26,6 @@ pub trait EngineProtocol: Sync {
 
     /// Returns the warning that users must see before they trust a run to it.
     fn warning(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// Returns the kinds of work that a calibration measures for this protocol.
-    fn measured(&self) -> Option<&'static dyn Measure> {
         None
     }
 

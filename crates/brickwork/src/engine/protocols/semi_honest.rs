@@ -18,7 +18,6 @@ use crate::engine::stocks::{
 };
 use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
-use crate::plan::Measure;
 
 /// Returns the price of a run with OTs from this source.
 fn only_way(
@@ -41,10 +40,6 @@ impl EngineProtocol for SemiHonest {
 
     fn warning(&self) -> Option<&'static str> {
         Some(WARNING)
-    }
-
-    fn measured(&self) -> Option<&'static dyn Measure> {
-        Some(&SemiHonest)
     }
 
     fn checks(&self) -> Vec<Cheat> {
