@@ -6,10 +6,7 @@ use brickwork_base::{Error, Party, Security};
 use brickwork_wire::Channel;
 
 use crate::protocol::SessionProtocol;
-use crate::{PROTOCOL_VERSION, Terms, msg};
-
-/// Identifier of a session: a hash over both parties' nonces, their identities and everything they agree on.
-pub type SessionId = [u8; 32];
+use crate::{PROTOCOL_VERSION, SessionId, Terms, msg};
 
 /// The values that a handshake compares in addition to the terms.
 pub struct Digests {

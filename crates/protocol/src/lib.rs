@@ -20,15 +20,16 @@ pub use brickwork_base::promise::{
     TriplesPromise,
 };
 pub(crate) use greeting::exchange;
-pub use greeting::{
-    Answer, Digests, GREETING_BYTES, Greeting, OTHER_PROGRAM, SessionId, agree, announce, confirm,
-};
+pub use greeting::{Answer, Digests, GREETING_BYTES, Greeting, OTHER_PROGRAM, agree, announce, confirm};
 pub use metered::{BeforeExposing, Metered};
 pub use plain::PlainSession;
 pub use protocol::{Flight, PhaseReport, PhaseSpan, Report, SessionProtocol};
 
 /// The version of all messages. Two parties must have the same.
 pub const PROTOCOL_VERSION: u32 = 1;
+
+/// Identifier of a session: a hash over both parties' nonces, their identities and everything they agree on.
+pub type SessionId = [u8; 32];
 
 /// Bytes of tables that an evaluator keeps in memory, unless the user chooses another limit
 /// ([`Terms::table_memory`]).
