@@ -7,10 +7,13 @@ use crate::Cheat;
 use crate::hooks::Point;
 use brickwork_base::Error;
 use brickwork_base::label::Label;
+use brickwork_base::pool::Pool;
+use brickwork_base::random::Rng;
 use brickwork_circuit::Recipient;
 use brickwork_primitives::authenticator::one_or_two;
 use brickwork_primitives::commit::split::msg::SEED as PROOF;
 use brickwork_primitives::cut_and_choose::Bucketing;
+use brickwork_testing::Replayable as _;
 
 /// The plain authenticators of the toy program: for the 8 outputs of its slots.
 const PLAIN: Bucketing = Bucketing { slots: 8, bucket: 3, opened: 6 };
@@ -246,4 +249,31 @@ fn row_29_a_third_label() {
     assert_eq!(cheat(&[7, 9]), Cheat::ThirdLabel);
     assert_eq!(cheat(&[6, 9, 8]), Cheat::ThirdLabel);
     assert_eq!(cheat(&[6, 9, 200, 11]), Cheat::ThirdLabel);
+}
+
+/// The output's authenticator refuses the label of one colour. Half of the runs break off, for either input
+/// of the evaluator, because this label stands for either bit with equal probability.
+#[test]
+fn row_12_half_an_authenticator_does_not_tell_the_input() {
+    let (program, trials) = (ands(1, Recipient::Both), 1200);
+    let mut rng = Rng::replayable("test");
+    let mut aborts = |y: bool| {
+        let run = |_: &u32| {
+            let case = cheap(&program, small(&program, [1, 0], [1, 0], [1, 0]), &mut rng)
+                .inputs(&[true], &[y])
+                .set(|parameters| parameters.ot_binding = 1)
+                .lie(Point::PlainAuthenticators, |hashes| {
+                    hashes.chunks_mut(32).for_each(|pair| pair[0] ^= 1);
+                });
+            case.run_alone().evaluator.is_err()
+        };
+        Pool::new(1).expect("a thread").enter(|| (0..trials).filter(run).count()) as f64
+    };
+    let [zero, one] = [false, true].map(&mut aborts);
+    let n = f64::from(trials);
+    // The limits are 3.9 standard deviations of one rate, and of the difference of two rates.
+    for count in [zero, one] {
+        assert!((count - n / 2.0).abs() <= 3.9 * (n / 4.0).sqrt(), "{count} of {n}");
+    }
+    assert!((zero - one).abs() <= 3.9 * (n / 2.0).sqrt(), "{zero} and {one} of {n}");
 }

@@ -5,6 +5,8 @@ use super::super::msg;
 use super::harness::*;
 use crate::Cheat;
 use crate::hooks::Point;
+use brickwork_base::pool::Pool;
+use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork_primitives::commit::code::{BinaryCode, DIMENSION};
 use brickwork_primitives::commit::split::msg::{ANSWER, CORRECTIONS, SEED as PROOF};
@@ -457,4 +459,30 @@ fn row_06_wrong_delta_differences() {
     let case = on_toy()
         .sends(Party::Garbler, msg::OT_DELTA_DIFFERENCE, 0, |delta_difference| delta_difference[1] ^= 1);
     case.run().evaluator_caught(Cheat::Opening, "prepare", PROOF);
+}
+
+/// Three bad copies give the valid label of the wrong bit, among buckets of two. A wrong output needs a
+/// bucket with bad copies alone, and then the third one is beside a good copy and reveals the offset.
+#[test]
+fn row_14_a_third_bad_copy_never_fools_the_evaluator() {
+    let program = ands(4, Recipient::Evaluator);
+    let mut rng = Rng::replayable("test");
+    let (mut opened, mut recovered) = (0, 0);
+    let mut run = || {
+        let case = cheap(&program, small(&program, [2, 8], [1, 0], [1, 0]), &mut rng)
+            .lie(Point::CommittedOutputs(0), flips(vec![0, 1, 2], 0));
+        let outcome = case.run_alone();
+        assert!(!outcome.fooled(), "a wrong output");
+        match outcome.evaluator {
+            Err(error) if error.is_cheat(Cheat::Opening) => opened += 1,
+            Ok(report) => {
+                assert!(report.aside.recovered, "the offset is not revealed");
+                recovered += 1;
+            }
+            Err(other) => panic!("{other}"),
+        }
+    };
+    Pool::new(1).expect("a thread").enter(|| (0..1000).for_each(|_| run()));
+    // No bad copy is opened with probability C(13, 8) / C(16, 8) = 0.1.
+    assert!(opened + recovered == 1000 && (60..150).contains(&recovered), "{opened} and {recovered}");
 }
