@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+import sys
 import traceback
 from pathlib import Path
 
@@ -72,6 +73,8 @@ def test_wrong_calls_say_what_to_do(millionaires: bw.Program) -> None:
             bw.call(*words)
     with pytest.MonkeyPatch.context() as without:
         without.setenv("PATH", "")
+        # pip installs the command beside the interpreter.
+        without.setattr(sys, "executable", "")
         with pytest.raises(bw.UsageError, match="brickwork, .* is not in PATH"):
             bw.call("stock", "ls", "stock")
 
